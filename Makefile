@@ -1,0 +1,42 @@
+# Two commands: `make book` and `make test`. Both set up everything they need in .venv; nothing else is touched.
+PYTHON ?= python3
+PRESET ?= quick
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: help book test setup lint types unit chapters pair clean
+.DEFAULT_GOAL := help
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+book: setup  ## execute every chapter (PRESET=quick) and render the book
+	@$(BIN)/btcnb build --preset $(PRESET)
+
+test: setup lint types unit chapters  ## lint, types, tests, chapters, rendered book
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml tools/setup.sh
+	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
+	@touch $(STAMP)
+
+lint: setup
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/btcnb pair --check
+
+types: setup
+	@$(BIN)/mypy
+
+unit: setup  ## tests that need no built book
+	@$(BIN)/pytest -n 2 -m "not book"
+
+chapters: setup  ## build the book at preset quick, then read it as a reader's browser would
+	@$(BIN)/btcnb build --preset quick
+	@$(BIN)/pytest -n 0 -m book
+
+pair: setup  ## write the .ipynb pairs of the text notebooks
+	@$(BIN)/btcnb pair
+
+clean:  ## remove what was built (the caches stay)
+	rm -rf _build

@@ -1,0 +1,62 @@
+"""How figures look: colour-blind safe, sharp, quiet, with the paper's value always drawn the same way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from cycler import cycler
+from matplotlib.axes import Axes
+
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#444444"]
+"""Okabe and Ito's palette, reordered so that the first three also differ in lightness."""
+
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+"""Shapes to pair with `COLOURS`: no figure should need colour alone."""
+
+PAPER_COLOUR = "#B00020"
+
+
+def plot_style() -> None:
+    """Set matplotlib's defaults for every figure of the book (and two pixels per point in notebooks)."""
+    mpl.rcParams.update(
+        {
+            "axes.prop_cycle": cycler(color=COLOURS),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "axes.titlesize": 11,
+            "axes.titleweight": "bold",
+            "axes.labelsize": 10,
+            "grid.color": "#e3e3e3",
+            "grid.linewidth": 0.6,
+            "figure.figsize": (7.2, 4.2),
+            "figure.dpi": 100,
+            "figure.constrained_layout.use": True,
+            "savefig.dpi": 100,
+            "font.size": 10,
+            "legend.frameon": False,
+            "legend.fontsize": 9,
+            "lines.linewidth": 1.8,
+            "image.cmap": "cividis",
+        }
+    )
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+        set_matplotlib_formats("retina")
+    except (ImportError, AttributeError):  # outside a notebook there is no inline backend to configure
+        plt.switch_backend("agg")
+
+
+def mark_paper(
+    ax: Axes, *, x: float | None = None, y: float | None = None, label: str | None = "paper", **line: Any
+) -> None:
+    """Draw the paper's value as a dashed red line: vertical at `x`, horizontal at `y`, or both."""
+    style: dict[str, Any] = {"color": PAPER_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 1.4, "zorder": 3} | line
+    if x is not None:
+        ax.axvline(x, label=label, **style)
+    if y is not None:
+        ax.axhline(y, label=label if x is None else None, **style)

@@ -1,0 +1,41 @@
+"""Loading the transcribed tables."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pandas as pd
+
+from btcnb.errors import ParameterError
+
+
+def tables() -> list[str]:
+    """Names of the transcribed tables."""
+    return sorted(
+        path.name.removesuffix(".csv") for path in files("btcnb.paper").iterdir() if path.name.endswith(".csv")
+    )
+
+
+def table(name: str) -> pd.DataFrame:
+    """One table of the paper, as printed; see `tables()` for the names."""
+    if name not in tables():
+        raise ParameterError(f"the paper has no table {name!r}; there are {', '.join(tables())}.")
+    with files("btcnb.paper").joinpath(f"{name}.csv").open() as file:
+        return pd.read_csv(file, keep_default_na=True)
+
+
+def value(name: str, column: str = "value", **row: object) -> float:
+    """The one number of table `name` in `column`, in the row where every given column has the given value.
+
+    >>> value("theory_checks", quantity="cut ratio overall")
+    87.0
+    """
+    frame = table(name)
+    unknown = [key for key in (*row, column) if key not in frame.columns]
+    if unknown:
+        raise ParameterError(f"table {name!r} has no column {unknown[0]!r}; it has {', '.join(frame.columns)}.")
+    for key, wanted in row.items():
+        frame = frame[frame[key] == wanted] if wanted is not None else frame[frame[key].isna()]
+    if len(frame) != 1:
+        raise ParameterError(f"{len(frame)} rows of table {name!r} match {row}; give the columns that single one out.")
+    return float(frame[column].iloc[0])

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Create the virtual environment and install the pinned versions. Says in one sentence what is wrong when it cannot.
+# usage: tools/setup.sh PYTHON VENV
+set -eu
+python=$1
+venv=$2
+log=$venv/install.log
+
+fail() {
+    printf 'btcnb: %s\n' "$1" >&2
+    exit 1
+}
+
+command -v "$python" >/dev/null 2>&1 || fail "there is no '$python' here: install Python 3.11 or newer, or name yours with 'make PYTHON=/path/to/python'."
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    fail "$("$python" --version 2>&1) is too old: Python 3.11 or newer is needed; name one with 'make PYTHON=/path/to/python'."
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    fail "this Python has no 'venv' module: install it (on Debian and Ubuntu the package python3-venv)."
+free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1024) }')
+[ "$free" -ge 3000 ] || fail "only $free MB are free on this disk and the installation needs 3000 MB: make room and try again."
+
+if ! [ -x "$venv/bin/python" ] || ! "$venv/bin/python" -c '' 2>/dev/null; then
+    echo "creating $venv"
+    "$python" -m venv --clear "$venv" || fail "the virtual environment could not be created in $venv: see the message above."
+fi
+echo "installing pinned versions (about two minutes; log in $log)"
+"$venv/bin/python" -m pip install --disable-pip-version-check --requirement requirements.lock >"$log" 2>&1 ||
+    { tail -n 5 "$log" >&2; fail "the installation failed: the last lines are above, all of it is in $log; run the same command to try again."; }
+"$venv/bin/python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable . >>"$log" 2>&1 ||
+    { tail -n 5 "$log" >&2; fail "btcnb itself could not be installed: the last lines are above, all of it is in $log."; }
