@@ -46,7 +46,8 @@ class AddressGraph:
     nodes, edges, clusters: tables with the columns above; amounts in satoshi, times as block numbers
     truth:     int64 owner per node row, where it is known, else None
     addresses: address string per node row, where it is known, else None
-    meta:      plain values: `start_block`, `end_block`, `price_usd` (USD for one bitcoin at the start), `source`, `transactions`
+    meta:      plain values: `start_block`, `end_block`, `price_usd` (USD for one bitcoin at the start), `source`,
+               `transactions`
     """
 
     nodes: pd.DataFrame
@@ -103,6 +104,7 @@ class AddressGraph:
         _require_columns(self.clusters, CLUSTER_COLUMNS, source, "clusters")
         if not len(self.nodes):
             raise DataError(source, "nodes", "the table is empty", "a graph needs at least one node")
+        _require_ids(self.nodes["node_id"], source, "nodes.node_id")
         ids = self.nodes["node_id"].to_numpy()
         unique, counts = np.unique(ids, return_counts=True)
         if len(unique) != len(ids):
@@ -127,6 +129,17 @@ def _require_columns(table: pd.DataFrame, columns: tuple[str, ...], source: str,
     missing = [column for column in columns if column not in table.columns]
     if missing:
         raise DataError(source, f"{name}.{missing[0]}", "column is missing", f"expected columns {', '.join(columns)}")
+
+
+def _require_ids(values: pd.Series, source: str, name: str) -> None:
+    if not pd.api.types.is_numeric_dtype(values):
+        raise DataError(source, name, f"holds {values.dtype}, not numbers", "number the nodes")
+    missing = values.isna().to_numpy()
+    if missing.any():
+        raise DataError(source, name, f"row {int(missing.argmax())} is empty or NaN", "every row needs a node id")
+    if pd.api.types.is_float_dtype(values) and (values % 1 != 0).any():
+        row = int((values % 1 != 0).to_numpy().argmax())
+        raise DataError(source, name, f"row {row} is {values.iloc[row]}, not a whole number", "number the nodes")
 
 
 def _require_known(values: pd.Series, known: IntArray, source: str, name: str) -> None:

@@ -1,8 +1,8 @@
 """The container every data source ends in: transactions, their inputs and their outputs, as columns.
 
 Three pandas tables linked by integer ids, plus the address book. An id is a row position: transaction `t` is row `t` of
-`transactions`, address `a` is `addresses[a]`. Names follow the bitcoin-etl schema wherever that schema has one. Amounts are
-int64 satoshi. Transactions stand in chain order: by `(block_number, index)`.
+`transactions`, address `a` is `addresses[a]`. Names follow the bitcoin-etl schema wherever that schema has one. Amounts
+are int64 satoshi. Transactions stand in chain order, by `(block_number, index)`; nothing is spent before it is made.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ TRANSACTION_COLUMNS: dict[str, str] = {
     "lock_time": "int64",
     "size": "int64",  # bytes
     "virtual_size": "int64",  # vbytes
-    "fee": "int64",  # satoshi; 0 for a coinbase; -1 where an input's value is unknown
+    "fee": "int64",  # satoshi; 0 for a coinbase; -1 where an input's value is unknown and the source does not tell it
 }
 INPUT_COLUMNS: dict[str, str] = {
     "tx": "int64",  # the spending transaction; a coinbase has no row here
     "index": "int64",  # position among the transaction's inputs
     "spent_output": "int64",  # row of `outputs` that is spent, -1 where that output lies outside the table
-    "spent_transaction_hash": "str",  # missing where spent_output >= 0: the hash is then that of the output's transaction
+    "spent_transaction_hash": "str",  # missing where spent_output >= 0: it is then the hash of the output's transaction
     "spent_output_index": "int64",
     "address": "int64",  # id, -1 where unknown
     "value": "int64",  # satoshi, -1 where unknown
@@ -88,7 +88,10 @@ class Truth:
 
 @dataclass(frozen=True)
 class Transactions:
-    """Transactions in columns. Build one with `Transactions.checked`, which validates; treat the tables as read-only."""
+    """Transactions in columns. Build one with `Transactions.checked`, which validates; treat the tables as read-only.
+
+    A source may add columns of its own to the right of the contract's (Dumplings adds `file`); they follow `select`.
+    """
 
     transactions: pd.DataFrame
     inputs: pd.DataFrame
@@ -107,13 +110,18 @@ class Transactions:
         truth: Truth | None = None,
         source: str = "unknown",
     ) -> Transactions:
-        """Cast columns to the contract's types, check ids, order and amounts; raise `DataError` naming what is wrong."""
-        tables = [
+        """Cast columns to the contract's types, check ids, order and amounts; raise `DataError` on the first breach.
+
+        Columns that the contract does not name are dropped.
+        """
+        txs = cls(
             _typed(transactions, TRANSACTION_COLUMNS, source, "transactions"),
             _typed(inputs, INPUT_COLUMNS, source, "inputs"),
             _typed(outputs, OUTPUT_COLUMNS, source, "outputs"),
-        ]
-        txs = cls(*tables, addresses=np.asarray(addresses, dtype=object), truth=truth, source=source)
+            addresses=np.asarray(addresses, dtype=object),
+            truth=truth,
+            source=source,
+        )
         txs._check()
         return txs
 
@@ -143,8 +151,8 @@ class Transactions:
     def select(self, keep: npt.NDArray[Any]) -> Transactions:
         """The transactions with the given ids (or boolean mask), in chain order, with ids renumbered from 0.
 
-        Addresses that no longer occur are dropped. An input whose spent output falls away keeps its address and value and gets the
-        spent transaction's hash. Truth follows its addresses and transactions.
+        Addresses that no longer occur are dropped. An input whose spent output falls away keeps its address and value
+        and gets the spent transaction's hash. Truth follows its addresses and transactions.
         """
         from btcnb.data._select import select
 
@@ -167,37 +175,71 @@ class Transactions:
         return replace(self, source=source)
 
     def _check(self) -> None:
+        self._check_order()
         number = len(self.transactions)
-        order = self.transactions[["block_number", "index"]].to_numpy()
-        if number > 1:
-            step = np.diff(order[:, 0])
-            bad = (step < 0) | ((step == 0) & (np.diff(order[:, 1]) <= 0))
-            if bad.any():
-                raise DataError(
-                    self.source,
-                    "block_number, index",
-                    f"row {int(bad.argmax()) + 1} is out of chain order",
-                    "sort by block and position",
-                )
         for name, table in (("inputs", self.inputs), ("outputs", self.outputs)):
             self._check_ids(name, table, "tx", 0, number)
             self._check_ids(name, table, "address", UNKNOWN, len(self.addresses))
             self._check_ids(name, table, "value", UNKNOWN if name == "inputs" else 0, None)
-            if (np.diff(table["tx"].to_numpy()) < 0).any():
+            self._check_ids(name, table, "script_type", 0, len(SCRIPT_TYPES))
+            tx, index = table["tx"].to_numpy(), table["index"].to_numpy()
+            step = np.diff(tx)
+            if ((step < 0) | ((step == 0) & (np.diff(index) <= 0))).any():
                 raise DataError(
                     self.source, f"{name}.tx", "rows are not grouped in transaction order", "sort by tx, then index"
                 )
+        self._check_spends()
+        self._check_truth()
+
+    def _check_order(self) -> None:
+        order = self.transactions[["block_number", "index"]].to_numpy()
+        step = np.diff(order[:, 0])
+        bad = (step < 0) | ((step == 0) & (np.diff(order[:, 1]) <= 0))
+        if bad.any():
+            raise DataError(
+                self.source,
+                "block_number, index",
+                f"row {int(bad.argmax()) + 1} is out of chain order",
+                "sort by block and position, and keep one row per position",
+            )
+
+    def _check_spends(self) -> None:
         self._check_ids("inputs", self.inputs, "spent_output", UNKNOWN, len(self.outputs))
-        spent = self.inputs["spent_output"].to_numpy()
-        spent = spent[spent >= 0]
-        if len(np.unique(spent)) != len(spent):
-            values, counts = np.unique(spent, return_counts=True)
+        rows = np.flatnonzero(self.inputs["spent_output"].to_numpy() >= 0)
+        spent = self.inputs["spent_output"].to_numpy()[rows]
+        values, counts = np.unique(spent, return_counts=True)
+        if (counts > 1).any():
             raise DataError(
                 self.source,
                 "inputs.spent_output",
                 f"output row {values[counts > 1][0]} is spent twice",
                 "drop the duplicate transaction",
             )
+        early = self.outputs["tx"].to_numpy()[spent] >= self.inputs["tx"].to_numpy()[rows]
+        if early.any():
+            raise DataError(
+                self.source,
+                "inputs.spent_output",
+                f"input row {rows[early.argmax()]} spends an output that is not made yet",
+                "put the spending transaction after the one it spends from",
+            )
+
+    def _check_truth(self) -> None:
+        if self.truth is None:
+            return
+        per_address, per_transaction = self.num_addresses, len(self)
+        lengths = {
+            "owner": per_address,
+            "label": per_address,
+            "coinjoin": per_transaction,
+            "change": per_transaction,
+        }
+        for name, number in lengths.items():
+            array = getattr(self.truth, name)
+            if array is not None and len(array) != number:
+                raise DataError(
+                    self.source, f"truth.{name}", f"holds {len(array)} entries", f"expected one for each of {number}"
+                )
 
     def _check_ids(self, name: str, table: pd.DataFrame, column: str, low: int, high: int | None) -> None:
         values = table[column].to_numpy()
@@ -233,9 +275,27 @@ def _typed(table: pd.DataFrame, columns: dict[str, str], source: str, name: str)
                 f"fill it with {kind} values",
             )
         try:
-            typed[column] = values.astype(kind)  # type: ignore[call-overload]
+            typed[column] = _cast(values, kind)
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(
                 source, f"{name}.{column}", f"cannot be read as {kind} ({error})", "fix the values"
             ) from error
     return pd.DataFrame(typed).reset_index(drop=True)
+
+
+def _cast(values: pd.Series, kind: str) -> pd.Series:
+    """`values` as `kind`, refusing what a plain cast would silently change: fractions, overflow, "False" as True."""
+    if kind == "str":
+        return values.astype("str")
+    if kind == "bool":
+        if not values.isin([True, False]).all():
+            raise ValueError("only true and false are allowed")
+        return values.astype(bool)
+    if pd.api.types.is_float_dtype(values) and (values % 1 != 0).any():
+        raise ValueError(f"{values[values % 1 != 0].iloc[0]} is not a whole number")
+    cast = values.astype("int64")
+    if kind == "int8":
+        if ((cast < -128) | (cast > 127)).any():
+            raise ValueError(f"{cast.abs().max()} is out of range")
+        return cast.astype("int8")
+    return cast
