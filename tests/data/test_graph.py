@@ -143,6 +143,13 @@ def test_meta_truth_and_labels() -> None:
     assert graph.addresses is not None and graph.addresses.tolist() == ["a", "b", "c"]
 
 
+def test_the_price_of_the_papers_intervals_is_known() -> None:
+    inside = chain(674_010).pay([("a", 4)], {"c": 4}).build()
+    assert graph_of(inside).meta["price_usd"] == pytest.approx(53_537.82)
+    assert graph_of(inside, price_usd=1.5).meta["price_usd"] == 1.5
+    assert graph_of(chain(500_000).pay([("a", 4)], {"c": 4}).build()).meta["price_usd"] is None
+
+
 def test_default_labels_are_the_heuristic_clusters() -> None:
     txs = chain().pay([("a", 4), ("b", 4)], {"c": 8}).build()
     labels = build_graph(txs).labels()

@@ -12,6 +12,7 @@ from numba import njit
 from btcnb.data._transfers import Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
+from btcnb.data.simulate.config import SPLITS
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 
@@ -52,12 +53,15 @@ def build_graph(
     extremes: node columns min/max of sent and received are taken over sums per `"transaction"` (the table's words) or
         over single `"transfer"`s, that is over the node's edges (the authors' public pipeline).
     labels: one cluster label per address of `txs`; the `heuristic_clusters` of `txs` (at that price) if None.
-    price_usd: USD for one bitcoin at the start, kept in `meta` for `features`.
+    price_usd: USD for one bitcoin at the start, kept in `meta` for `features`; if None, that of the paper's interval
+        that holds the first block, or unknown outside of them.
     start_block, end_block: the sampled interval, kept in `meta`; first and last block of the transactions if None.
 
     Columns about sending are NaN for an address that never sent, those about receiving for one that never received.
     """
     _check(txs, labels, split_value, flow, extremes)
+    blocks = txs.transactions["block_number"].to_numpy()
+    price_usd = price_near(int(blocks[0])) if price_usd is None else price_usd
     flows = transfers(txs, split_value, flow)
     full = split_value == "full"
     rows = edge_rows(flows, txs.num_addresses, full)
@@ -66,7 +70,6 @@ def build_graph(
     nodes = nodes[keep].reset_index(drop=True)
     edges = pd.DataFrame({name: rows[name] for name in EDGE_COLUMNS}, copy=False)
     alias = _labels(txs, labels, price_usd)[keep]
-    blocks = flows.block
     meta = {
         "start_block": int(blocks[0]) if start_block is None else int(start_block),
         "end_block": int(blocks[-1]) if end_block is None else int(end_block),
@@ -82,6 +85,12 @@ def build_graph(
         addresses=txs.addresses[keep],
         meta=meta,
     )
+
+
+def price_near(block: int) -> float | None:
+    """USD for one bitcoin at the start of the paper's interval (1,000 blocks) that holds the block, else None."""
+    inside = (split.price_usd for split in SPLITS.values() if 0 <= block - split.start_block <= 1_000)
+    return next(inside, None)
 
 
 def _check(txs: Transactions, labels: npt.ArrayLike | None, split_value: str, flow: str, extremes: str) -> None:

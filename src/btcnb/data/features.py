@@ -1,0 +1,164 @@
+"""Node and edge features as the GNN sees them (paper, appendix "Feature Preprocessing").
+
+Every column of the node (or edge) table goes through x ↦ log(1+x), then through min–max scaling between its own 5th
+and 95th percentile in this graph, and missing values become 0. Amounts appear twice: in satoshi, and in US dollars at
+the price of the graph's first day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.errors import DataError, ParameterError
+
+FloatArray = npt.NDArray[np.float32]
+Blocks = Literal["absolute", "relative"]
+
+SATOSHI_PER_BITCOIN = 100_000_000
+NODE_FEATURES = NODE_COLUMNS[1:]
+EDGE_FEATURES = EDGE_COLUMNS[2:]
+BLOCK_COLUMNS = (
+    "first_transaction_in",
+    "last_transaction_in",
+    "first_transaction_out",
+    "last_transaction_out",
+    "reveal",
+    "last_seen",
+)
+AMOUNT_COLUMNS = ("min_sent", "max_sent", "total_sent", "min_received", "max_received", "total_received")
+
+
+def feature_names(usd: bool = True) -> list[str]:
+    """Column names of `features`: the node columns without the id, then the amounts in dollars (`…_usd`)."""
+    return _names(NODE_FEATURES, usd)
+
+
+def edge_feature_names(usd: bool = True) -> list[str]:
+    """Column names of `edge_features`."""
+    return _names(EDGE_FEATURES, usd)
+
+
+def features(
+    graph: AddressGraph,
+    usd: bool | None = None,
+    *,
+    price_usd: float | None = None,
+    clip: bool = False,
+    percentiles: tuple[float, float] = (5.0, 95.0),
+    blocks: Blocks = "absolute",
+) -> FloatArray:
+    """Scaled node features, shape (N, 20), or (N, 14) without dollars; float32, always finite.
+
+    usd: add the six amounts in US dollars. None: if the price is known; True: a missing price is an error.
+    price_usd: USD for one bitcoin; the graph's own `meta["price_usd"]` if None.
+    clip: cut scaled values off to [0, 1]. The paper does not say; not clipping keeps the hubs apart: the default.
+    percentiles: the two percentiles, over the nodes that have a value, that become 0 and 1. Where they coincide (most
+        addresses have one and the same value) the column's own minimum and maximum stand in; a constant column is 0.
+    blocks: block indices go through the logarithm as they are (`"absolute"`, the paper's words: all features are
+        log-transformed; over a short interval that is as good as linear), or counted from the graph's first block
+        (`"relative"`, which spreads the first blocks out).
+    """
+    return _scaled(graph, graph.nodes, NODE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+
+
+def edge_features(
+    graph: AddressGraph,
+    usd: bool | None = None,
+    *,
+    price_usd: float | None = None,
+    clip: bool = False,
+    percentiles: tuple[float, float] = (5.0, 95.0),
+    blocks: Blocks = "absolute",
+) -> FloatArray:
+    """Scaled edge features in the row order of `graph.edges`, shape (E, 9), or (E, 6) without dollars; as `features`."""
+    return _scaled(graph, graph.edges, EDGE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+
+
+def scale_column(
+    values: npt.NDArray[np.float64], percentiles: tuple[float, float] = (5.0, 95.0), clip: bool = False
+) -> npt.NDArray[np.float64]:
+    """x ↦ (log(1+x) − p_low) / (p_high − p_low), percentiles of log(1+x) where x is known; 0 where x is NaN."""
+    logs = np.log1p(values)
+    known = ~np.isnan(logs)
+    seen = logs[known]
+    if not len(seen):
+        return np.zeros_like(logs)
+    low, high = np.percentile(seen, percentiles)
+    if high - low <= 1e-12 * max(abs(low), 1.0):  # equal but for rounding
+        low, high = seen.min(), seen.max()
+    if high == low:
+        return np.zeros_like(logs)
+    scaled = (logs - low) / (high - low)
+    if clip:
+        np.clip(scaled, 0.0, 1.0, out=scaled)
+    scaled[~known] = 0.0
+    return scaled
+
+
+def _scaled(
+    graph: AddressGraph,
+    table: pd.DataFrame,
+    names: Sequence[str],
+    usd: bool | None,
+    price_usd: float | None,
+    clip: bool,
+    percentiles: tuple[float, float],
+    blocks: Blocks,
+) -> FloatArray:
+    _check(percentiles, blocks)
+    if usd is None:
+        usd = price_usd is not None or graph.meta.get("price_usd") is not None
+    dollars = _dollars_per_satoshi(graph, price_usd) if usd else None
+    first_block = int(graph.meta.get("start_block", _first_block(graph))) if blocks == "relative" else 0
+    out = np.empty((len(table), len(_names(names, usd))), dtype=np.float32)
+    for position, values in enumerate(_columns(table, names, dollars, first_block)):  # one float64 column at a time
+        out[:, position] = scale_column(values, percentiles, clip)
+    return out
+
+
+def _columns(
+    table: pd.DataFrame, names: Sequence[str], dollars: float | None, first_block: int
+) -> Iterator[npt.NDArray[np.float64]]:
+    for name in names:
+        values = table[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.nanmin(values, initial=0.0) < 0:
+            raise DataError("features", name, "holds a negative value", "amounts, counts and blocks are at least 0")
+        yield np.maximum(values - first_block, 0.0) if first_block and name in BLOCK_COLUMNS else values
+    if dollars is not None:
+        for name in names:
+            if name in AMOUNT_COLUMNS:
+                yield table[name].to_numpy(dtype=np.float64, na_value=np.nan) * dollars
+
+
+def _names(names: Sequence[str], usd: bool) -> list[str]:
+    return [*names, *(f"{name}_usd" for name in names if usd and name in AMOUNT_COLUMNS)]
+
+
+def _dollars_per_satoshi(graph: AddressGraph, price_usd: float | None) -> float:
+    price = graph.meta.get("price_usd") if price_usd is None else price_usd
+    if price is None:
+        raise ParameterError(
+            "the graph does not know the price of a bitcoin on its first day; give price_usd=…, or usd=False to leave "
+            "the dollar columns out."
+        )
+    if not (np.isfinite(price) and price > 0):
+        raise ParameterError(f"price_usd is {price!r}; it must be a positive number of USD for one bitcoin.")
+    return float(price) / SATOSHI_PER_BITCOIN
+
+
+def _first_block(graph: AddressGraph) -> int:
+    return int(graph.edges["reveal"].min()) if graph.num_edges else 0
+
+
+def _check(percentiles: tuple[float, float], blocks: str) -> None:
+    if blocks not in get_args(Blocks):
+        raise ParameterError(f"blocks is {blocks!r}; it must be one of {', '.join(map(repr, get_args(Blocks)))}.")
+    low, high = percentiles
+    if not 0 <= low < high <= 100:
+        raise ParameterError(f"percentiles are {percentiles!r}; they must rise and lie between 0 and 100.")

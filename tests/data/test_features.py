@@ -1,0 +1,144 @@
+"""Feature preprocessing: the formula by hand, missing values, degenerate columns, dollars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from btcnb.data import AddressGraph
+from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.features import edge_feature_names, edge_features, feature_names, features, scale_column
+from btcnb.errors import DataError, ParameterError
+
+
+def random_graph(number: int = 200, edges: int = 400, seed: int = 0, **meta: Any) -> AddressGraph:
+    """A graph whose columns hold heavy-tailed values, every third one missing where it may be."""
+    rng = np.random.default_rng(seed)
+    nodes = {name: np.floor(rng.lognormal(3, 2, number)) for name in NODE_COLUMNS}
+    nodes["node_id"] = np.arange(number) + 1000
+    for name in NODE_COLUMNS[5:]:
+        nodes[name][::3] = np.nan
+        if "transaction" in name:
+            nodes[name] += 599_000
+    ends = rng.integers(0, number, (2, edges)) + 1000
+    table = {name: np.floor(rng.lognormal(3, 2, edges)) for name in EDGE_COLUMNS}
+    table |= {"a": ends[0], "b": ends[1]}
+    return AddressGraph(
+        nodes=pd.DataFrame(nodes),
+        edges=pd.DataFrame(table),
+        clusters=pd.DataFrame({"node_id": nodes["node_id"], "alias": 0}),
+        meta={"price_usd": 8_000.0, "start_block": 599_000, **meta},
+    )
+
+
+def test_scaling_by_hand() -> None:
+    """log(1+x) of 0, e−1, e²−1, … is 0, 1, 2, …, 100: the 5th percentile is 5, the 95th 95."""
+    values = np.expm1(np.arange(101.0))
+    assert np.allclose(scale_column(values), (np.arange(101) - 5) / 90)
+    assert np.allclose(scale_column(values, clip=True), np.clip((np.arange(101) - 5) / 90, 0, 1))
+    assert np.allclose(scale_column(values, percentiles=(0, 100)), np.arange(101) / 100)
+
+
+def test_missing_values_are_zero_and_do_not_move_the_percentiles() -> None:
+    values = np.expm1(np.arange(101.0))
+    holes = np.insert(values, [0, 50, 101], np.nan)
+    scaled = scale_column(holes)
+    assert (scaled[np.isnan(holes)] == 0).all()
+    assert np.allclose(scaled[~np.isnan(holes)], scale_column(values))
+
+
+def test_degenerate_columns() -> None:
+    assert (scale_column(np.full(9, 7.0)) == 0).all(), "a constant column carries nothing"
+    assert (scale_column(np.full(9, np.nan)) == 0).all()
+    assert scale_column(np.empty(0)).shape == (0,)
+    mostly_ones = np.array([1.0] * 99 + [3.0])
+    assert np.allclose(scale_column(mostly_ones), [0.0] * 99 + [1.0]), "min and max stand in for equal percentiles"
+
+
+@given(arrays(np.float64, st.integers(1, 40), elements=st.just(np.nan) | st.integers(0, 21 * 10**14).map(float)))
+def test_scaled_values_are_finite_and_keep_the_order(values: np.ndarray) -> None:
+    scaled = scale_column(values)
+    assert np.isfinite(scaled).all()
+    known = ~np.isnan(values)
+    order = np.argsort(values[known], kind="stable")
+    assert (np.diff(scaled[known][order]) >= 0).all()
+    clipped = scale_column(values, clip=True)
+    assert ((clipped >= 0) & (clipped <= 1)).all()
+
+
+def test_columns_names_and_types() -> None:
+    graph = random_graph()
+    X = features(graph)
+    assert X.shape == (200, 20) and X.dtype == np.float32 and np.isfinite(X).all()
+    assert features(graph, usd=False).shape == (200, 14)
+    names = feature_names()
+    assert len(names) == 20
+    assert names[:14] == list(NODE_COLUMNS[1:])
+    assert names[14:] == [f"{verb}_{kind}_usd" for kind in ("sent", "received") for verb in ("min", "max", "total")]
+    for position, name in enumerate(names[:14]):
+        assert np.allclose(X[:, position], scale_column(graph.nodes[name].to_numpy(np.float64)), atol=1e-5)
+
+
+def test_dollars_are_taken_at_the_first_day() -> None:
+    graph = random_graph()
+    column = feature_names().index("total_sent_usd")
+    dollars = graph.nodes["total_sent"].to_numpy() * 8_000 / 1e8
+    assert np.allclose(features(graph)[:, column], scale_column(dollars), atol=1e-5)
+    assert np.allclose(features(graph, price_usd=2e4)[:, column], scale_column(dollars * 2.5), atol=1e-5)
+
+
+def test_a_price_is_needed_for_dollars() -> None:
+    graph = random_graph(price_usd=None)
+    with pytest.raises(ParameterError, match="price_usd"):
+        features(graph, usd=True)
+    assert features(graph, usd=False).shape == features(graph).shape == (200, 14)
+    assert features(graph, price_usd=9_000).shape == (200, 20)
+    with pytest.raises(ParameterError, match="positive"):
+        features(graph, price_usd=-1.0)
+
+
+def test_blocks_absolute_or_relative() -> None:
+    graph = random_graph()
+    column = feature_names().index("first_transaction_in")
+    blocks = graph.nodes["first_transaction_in"].to_numpy()
+    absolute, relative = features(graph)[:, column], features(graph, blocks="relative")[:, column]
+    assert np.allclose(absolute, scale_column(blocks), atol=1e-4)
+    assert np.allclose(relative, scale_column(blocks - 599_000), atol=1e-5)
+    others = [i for i in range(20) if "transaction_" not in feature_names()[i] or "total" in feature_names()[i]]
+    assert np.array_equal(features(graph)[:, others], features(graph, blocks="relative")[:, others])
+
+
+def test_each_graph_is_scaled_by_itself() -> None:
+    """Amounts ten times as large in one graph: its logs shift, its scaled features hardly do."""
+    graph = random_graph()
+    larger = graph.nodes.copy()
+    larger["total_sent"] = (larger["total_sent"] + 1) * 1_000 - 1  # log(1+x) + log(1000)
+    other = AddressGraph(larger, graph.edges, graph.clusters, meta=graph.meta)
+    column = feature_names().index("total_sent")
+    assert np.allclose(features(graph)[:, column], features(other)[:, column], atol=1e-5)
+
+
+def test_edge_features() -> None:
+    graph = random_graph()
+    X = edge_features(graph)
+    assert X.shape == (400, 9) and X.dtype == np.float32
+    assert edge_feature_names() == [*EDGE_COLUMNS[2:], "min_sent_usd", "max_sent_usd", "total_sent_usd"]
+    assert np.allclose(X[:, 2], scale_column(graph.edges["total"].to_numpy(np.float64)), atol=1e-5)
+    assert edge_features(graph, usd=False).shape == (400, 6)
+
+
+def test_bad_calls_are_refused() -> None:
+    graph = random_graph()
+    with pytest.raises(ParameterError, match="blocks is 'late'"):
+        features(graph, blocks="late")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="percentiles"):
+        features(graph, percentiles=(95, 5))
+    graph.nodes.loc[3, "max_sent"] = -4
+    with pytest.raises(DataError, match="max_sent: holds a negative value"):
+        features(graph)
