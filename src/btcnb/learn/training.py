@@ -1,0 +1,259 @@
+"""Training: Adam on an objective, a plateau schedule, rotation of graphs, checkpoints, exact resume.
+
+Everything random is derived from (seed, purpose, epoch, step). A resumed run therefore repeats the numbers of an
+uninterrupted one from weights, optimiser and schedule alone, and a run leaves torch's global generator as it was.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from btcnb.data.address_graph import AddressGraph
+from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.learn import checkpoints
+from btcnb.learn.config import TrainConfig
+from btcnb.learn.encoders import Encoder
+from btcnb.learn.graphs import PreparedGraph, prepare
+from btcnb.learn.objectives import CoinJoinGraph, CoinJoinPairs, GraphBatches, make_objective
+from btcnb.learn.record import flat_record
+from btcnb.learn.sampler import derived_seed
+
+AnyGraph = AddressGraph | PreparedGraph
+
+INITIALISE, STEP, VALIDATE = 0, 1, 2
+"""Purposes that keep the derived seeds of a run apart."""
+
+HISTORY = ("epoch", "graph", "train_loss", "valid_loss", "learning_rate", "seconds")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What training hands back.
+
+    model: the encoder in evaluation mode, with the weights `config.keep` asks for
+    history: one row per epoch: epoch (from 1), graph (position in the rotation), train_loss, valid_loss,
+        learning_rate, seconds
+    record: one flat dictionary: configuration, metrics, seconds, peak memory, versions, data fingerprint
+    """
+
+    model: Encoder
+    config: TrainConfig
+    history: pd.DataFrame
+    record: dict[str, Any]
+
+
+def train(
+    config: TrainConfig,
+    graphs: AnyGraph | Sequence[AnyGraph],
+    valid: AnyGraph | None = None,
+    coinjoins: Sequence[CoinJoinGraph] = (),
+    directory: str | Path | None = None,
+    resume: bool = False,
+    progress: bool = True,
+) -> Run:
+    """Train an encoder.
+
+    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each. valid: the graph whose loss steers the
+    learning rate and picks the best epoch; without it the training loss does. coinjoins: graphs around one CoinJoin each,
+    for the repulsion term. directory: where `best.pt` and `last.pt` are kept, written after every epoch; with `resume` the
+    run continues from there (more epochs than before may be asked for).
+    """
+    trainer = _Trainer(config, graphs, valid, coinjoins, None if directory is None else Path(directory))
+    if resume:
+        trainer.restore()
+    try:
+        trainer.run(progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(trainer.how_to_resume()) from None
+    return trainer.finished()
+
+
+class _Trainer:
+    """The state of one run, and the loop over epochs."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        graphs: AnyGraph | Sequence[AnyGraph],
+        valid: AnyGraph | None,
+        coinjoins: Sequence[CoinJoinGraph],
+        directory: Path | None,
+    ) -> None:
+        self.config = config
+        self.directory = directory
+        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else list(graphs)
+        if not listed:
+            raise ParameterError("graphs is empty, but training needs at least one graph.")
+        self.train = [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
+        self.valid = None if valid is None else self._batches(valid, "validation graph")
+        first = self.train[0].graph
+        for batches in [*self.train, *([self.valid] if self.valid else [])]:
+            if batches.graph.x.shape[1] != first.x.shape[1]:
+                raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
+        pairs = self._coinjoin_pairs(coinjoins) if coinjoins else None
+        self.fingerprint = "+".join(
+            b.graph.fingerprint
+            for b in [*self.train, *([self.valid] if self.valid else []), *([pairs] if pairs else [])]
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(config.seed, INITIALISE))
+            edge_channels = 0 if first.edge_attr is None else first.edge_attr.shape[1]
+            self.encoder = Encoder(config, first.x.shape[1], edge_channels)
+            self.objective = make_objective(config, pairs)
+        self.learnt = nn.ModuleList([self.encoder, self.objective])
+        self.optimiser = torch.optim.Adam(
+            self.learnt.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+        )
+        self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+            self.optimiser, factor=config.factor, patience=config.patience
+        )
+        self.history: list[dict[str, float]] = []
+        self.best_loss, self.best_epoch = math.inf, 0
+        self.best = checkpoints.model_state(self.encoder)
+        self.seconds = 0.0
+
+    def _batches(self, graph: AnyGraph, name: str) -> GraphBatches:
+        return GraphBatches(self._prepared(graph, name), self.config, name)
+
+    def _prepared(self, graph: AnyGraph, name: str) -> PreparedGraph:
+        config = self.config
+        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, name)
+
+    def _coinjoin_pairs(self, coinjoins: Sequence[CoinJoinGraph]) -> CoinJoinPairs:
+        if self.config.objective != "contrastive":
+            raise ParameterError("coinjoins are given, but only the contrastive objective has a repulsion term.")
+        prepared = [self._prepared(item.graph, f"CoinJoin graph {i}") for i, item in enumerate(coinjoins)]
+        return CoinJoinPairs(prepared, [item.inputs for item in coinjoins], self.config)
+
+    def run(self, progress: bool) -> None:
+        """Epochs from where the run stands to `config.epochs`."""
+        config = self.config
+        done = len(self.history)
+        if done == 0:
+            self._save()
+        with tqdm(total=config.epochs, initial=done, disable=not progress, unit="epoch", desc="training") as bar:
+            for epoch in range(done, config.epochs):
+                start = time.perf_counter()
+                rate = self.optimiser.param_groups[0]["lr"]
+                which = (epoch // config.rotate_every) % len(self.train)
+                train_loss = self._train_epoch(epoch, self.train[which])
+                valid_loss = self._valid_loss() if self.valid else math.nan
+                steering = valid_loss if self.valid else train_loss
+                self.schedule.step(steering)
+                seconds = time.perf_counter() - start
+                row = (epoch + 1, which, train_loss, valid_loss, rate, seconds)
+                self._close_epoch(dict(zip(HISTORY, row, strict=True)), steering)
+                bar.set_postfix(loss=f"{train_loss:.4f}", valid=f"{valid_loss:.4f}", lr=f"{rate:.1e}", refresh=False)
+                bar.update()
+
+    def _train_epoch(self, epoch: int, batches: GraphBatches) -> float:
+        self.learnt.train()
+        total = 0.0
+        with torch.random.fork_rng(devices=[]):
+            for step in range(self.config.steps_per_epoch):
+                seed = derived_seed(self.config.seed, STEP, epoch, step)
+                torch.manual_seed(seed)  # dropout
+                loss = self.objective(self.encoder, batches, seed)
+                if not torch.isfinite(loss):
+                    raise BtcnbError(
+                        f"the loss is {loss.item()} in epoch {epoch + 1}, step {step + 1}; lower learning_rate."
+                    )
+                self.optimiser.zero_grad()
+                loss.backward()
+                self.optimiser.step()
+                total += loss.item()
+        return total / self.config.steps_per_epoch
+
+    def _valid_loss(self) -> float:
+        """The objective on the validation graph: no dropout, the same tuples and neighbours at every epoch."""
+        assert self.valid is not None
+        self.learnt.eval()
+        with torch.no_grad():
+            losses = [
+                self.objective(self.encoder, self.valid, derived_seed(self.config.seed, VALIDATE, step)).item()
+                for step in range(self.config.valid_steps)
+            ]
+        return sum(losses) / len(losses)
+
+    def _close_epoch(self, row: dict[str, float], steering: float) -> None:
+        self.history.append(row)
+        self.seconds += row["seconds"]
+        improved = steering < self.best_loss
+        if improved:
+            self.best_loss, self.best_epoch = steering, len(self.history)
+            self.best = checkpoints.model_state(self.encoder)
+        self._save(improved)
+
+    def _save(self, improved: bool = True) -> None:
+        if self.directory is None:
+            return
+        if improved:
+            checkpoints.save(self.best, self.directory / checkpoints.BEST)
+        state = checkpoints.model_state(self.encoder) | {
+            "objective": self.objective.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "schedule": self.schedule.state_dict(),
+            "history": self.history,
+            "best": self.best,
+            "best_loss": self.best_loss,
+            "best_epoch": self.best_epoch,
+            "fingerprint": self.fingerprint,
+        }
+        checkpoints.save(state, self.directory / checkpoints.LAST)
+
+    def restore(self) -> None:
+        """Take up `last.pt` of the run's folder; a folder without one is a fresh start."""
+        if self.directory is None:
+            raise ParameterError("resume is set, but directory is not: name the folder of the run.")
+        path = self.directory / checkpoints.LAST
+        if not path.exists():
+            return
+        state = checkpoints.load(path)
+        before = TrainConfig.from_json(state["config"])
+        for name, value in vars(self.config).items():
+            if name not in ("epochs", "keep") and getattr(before, name) != value:
+                raise ParameterError(
+                    f"{name} is {value!r}, but the run in {self.directory} was made with {getattr(before, name)!r}."
+                )
+        if state["fingerprint"] != self.fingerprint:
+            raise DataError(path, "graphs", "the run was made on other graphs", "give the same graphs, or a new folder")
+        self.encoder.load_state_dict(state["model"])
+        self.objective.load_state_dict(state["objective"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.schedule.load_state_dict(state["schedule"])
+        self.history = state["history"]
+        self.best, self.best_loss, self.best_epoch = state["best"], state["best_loss"], state["best_epoch"]
+        self.seconds = sum(row["seconds"] for row in self.history)
+
+    def how_to_resume(self) -> str:
+        done = len(self.history)
+        if self.directory is None:
+            return f"stopped after {done} epochs; nothing was kept, because no directory was given to train()."
+        return (
+            f"stopped after {done} epochs, which are kept in {self.directory}; "
+            f"continue with train(config, graphs, …, directory={str(self.directory)!r}, resume=True)."
+        )
+
+    def finished(self) -> Run:
+        history = pd.DataFrame(self.history, columns=list(HISTORY))
+        history = history.astype({"epoch": "int64", "graph": "int64"})
+        state = self.best if self.config.keep == "best" else checkpoints.model_state(self.encoder)
+        model = checkpoints.model_from(state | {"config": self.config.to_json()})
+        metrics = {
+            "epochs_run": len(history),
+            "best_epoch": self.best_epoch,
+            "best_loss": self.best_loss if len(history) else math.nan,
+            "train_loss": float(history["train_loss"].iloc[-1]) if len(history) else math.nan,
+            "valid_loss": float(history["valid_loss"].iloc[-1]) if len(history) else math.nan,
+        }
+        return Run(model, self.config, history, flat_record(self.config, metrics, self.seconds, self.fingerprint))
