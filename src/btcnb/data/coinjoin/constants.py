@@ -1,0 +1,33 @@
+"""Amounts and limits of the five CoinJoin protocols. All amounts are in satoshi.
+
+They are those of the wallets' own software; limits that belong to one rule set stand beside its rules.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from btcnb.data.transactions import IntArray
+
+WASABI1_DENOMINATION = 10_000_000
+"""Wasabi 1 mixes 0.1 BTC; the denomination drifts, being the least that any peer has left after fees."""
+WASABI1_LEVELS = 12
+"""Wasabi 1.1 adds outputs of twice the denomination, four times, … up to 2^11 times."""
+WASABI1_INPUTS_PER_PEER = 7
+"""Wasabi 1 lets a peer register at most 7 inputs."""
+
+WASABI2_LEAST = 5_000
+WASABI2_MOST = 137_438_953_472
+
+
+def wasabi2_denominations() -> IntArray:
+    """The standard amounts of Wasabi 2: 2^i, 3^i, 2·3^i, 10^i, 2·10^i, 5·10^i from 5,000 to 2^37 satoshi, ascending."""
+    series = ((1, 2), (1, 3), (2, 3), (1, 10), (2, 10), (5, 10))
+    values = {factor * base**power for factor, base in series for power in range(38)}
+    return np.array(sorted(value for value in values if WASABI2_LEAST <= value <= WASABI2_MOST), dtype=np.int64)
+
+
+WHIRLPOOL_POOL_FEES = {100_000: 5_000, 1_000_000: 50_000, 5_000_000: 175_000, 50_000_000: 1_750_000}
+"""Whirlpool's pools of 0.001, 0.01, 0.05 and 0.5 BTC with the fee that entry by a Tx0 costs."""
+WHIRLPOOL_LATER_POOL_FEES = {2_500_000: 125_000, 25_000_000: 1_250_000}
+"""Pools of a later operator (2025), 0.025 and 0.25 BTC; their fee is taken as 5 %, as in the two smallest pools."""
