@@ -76,7 +76,7 @@ def edge_features(
     percentiles: tuple[float, float] = (5.0, 95.0),
     blocks: Blocks = "absolute",
 ) -> FloatArray:
-    """Scaled edge features in the row order of `graph.edges`, shape (E, 9), or (E, 6) without dollars; as `features`."""
+    """Scaled edge features in the row order of `graph.edges`, shape (E, 9), (E, 6) without dollars; as `features`."""
     return _scaled(graph, graph.edges, EDGE_FEATURES, usd, price_usd, clip, percentiles, blocks)
 
 
