@@ -1,0 +1,200 @@
+"""The lemma: hand-worked margins, no violation on thousands of graphs, and the edge cases of the printed constant."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btcnb.errors import ParameterError
+from btcnb.theory import ideal_adjacency, laplacian, lemma_margin, separation, spectral_embedding
+from btcnb.theory.batches import laplacian_stack, lemma_batch, perturbed_graphs, separation_stack
+from btcnb.theory.examples import dented_clique, two_cliques_and_a_bridge
+
+FORMS = ("printed", "proof", "sharp")
+KINDS = [(False, False), (True, False), (True, True)]
+SIZES = [(8, 8, 8), (12, 6, 2, 1), (2, 2, 2), (10, 3, 1, 1, 1), (9,), (1, 1, 1, 1)]
+
+
+def test_two_cliques_and_a_bridge_by_hand():
+    A, labels = two_cliques_and_a_bridge(5)
+    margin = lemma_margin(A, labels)
+    assert (margin.k, margin.S_max, margin.S_second, margin.S_min) == (2, 5, 5, 5)
+    assert margin.distance == pytest.approx(2) and margin.eigengap == 5
+    assert margin.left == margin.M == pytest.approx(4 * 2 * (4 / 5) * 2)
+    assert margin.right == pytest.approx(1 / sqrt(10)) and not margin.holds
+    proof = lemma_margin(A, labels, form="proof")
+    assert proof.left == pytest.approx(4 * 2 * 2 / 5)
+    sharp = lemma_margin(A, labels, form="sharp")
+    assert sharp.left == pytest.approx(4 / 5) and sharp.right == pytest.approx(1 / sqrt(5)) and not sharp.holds
+
+
+def test_unequal_clusters_use_the_two_largest():
+    labels = np.repeat([0, 1, 2], [9, 4, 2])
+    margin = lemma_margin(ideal_adjacency(labels), labels, form="sharp")
+    assert margin.right == pytest.approx(sqrt((1 / 9 + 1 / 4) / 2))
+    assert margin.distance == pytest.approx(0, abs=1e-12) and margin.holds
+    assert margin.inter_bound == pytest.approx(sqrt(1 / 9 + 1 / 4)) and margin.intra_bound == pytest.approx(0, abs=1e-9)
+
+
+def test_one_bridge_between_cliques_satisfies_the_sharp_form_from_17_nodes_on():
+    """2ε/g = 4/S < 1/√S if and only if S > 16; the printed form stays far away."""
+    for size, expected in ((16, False), (17, True)):
+        A, labels = two_cliques_and_a_bridge(size)
+        assert lemma_margin(A, labels, form="sharp").holds is expected
+        assert not lemma_margin(A, labels).holds
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("kind", KINDS, ids=["unnormalised", "normalised", "self-loops"])
+def test_no_form_is_ever_violated(sizes, kind):
+    """Over 50,000 perturbed graphs in all. The printed form is a theorem for the first two Laplacians."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(7)
+    tested = dict.fromkeys(FORMS, 0)
+    for weight in (1e-3, 0.01, 0.05, 0.2, 1.0):
+        for flips in (1, 2, 5):
+            batch = lemma_batch(
+                perturbed_graphs(labels, flips, 200, weight=weight, rng=rng), labels, normalised=kind[0], self_loops=kind[1]
+            )
+            for form in FORMS:
+                if (kind, form) != ((True, True), "printed"):  # the printed constant is not claimed for self-loops
+                    assert batch.violations(form) == 0
+                tested[form] += int(batch.holds[form].sum())
+    assert min(tested.values()) > 200  # the conditions do hold often enough for this to be a test
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.integers(1, 6), min_size=2, max_size=4).filter(lambda sizes: max(sizes) > 1),
+    st.sampled_from(KINDS),
+    st.floats(1e-3, 0.3),
+    st.integers(0, 1000),
+)
+def test_the_promised_distances_are_kept(sizes, kind, weight, seed):
+    """Not only separability: each bound on distances holds, graph by graph, for both correct forms."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    A = perturbed_graphs(labels, 2, 1, weight=weight, rng=np.random.default_rng(seed))[0]
+    U = spectral_embedding(laplacian(A, kind[0], self_loops=kind[1]), len(sizes))
+    truth = separation(U, labels)
+    for form in ("proof", "sharp"):
+        margin = lemma_margin(A, labels, normalised=kind[0], self_loops=kind[1], form=form)
+        if form == "proof" or margin.left < 1:
+            assert truth.intra_max <= margin.intra_bound + 1e-9
+            assert truth.inter_min >= margin.inter_bound - 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(2, 5), st.floats(0.01, 0.9), st.integers(0, 1000))
+def test_sin_two_theta(k, ratio, seed):
+    """sin 2θ ≤ 2ε/g and θ < π/4, for any symmetric perturbation with ε < g/2 (not only those that graphs make)."""
+    rng = np.random.default_rng(seed)
+    n, gap = 10, 2.0
+    base = np.diag(np.concatenate([np.zeros(k), gap + rng.random(n - k)]))
+    E = rng.standard_normal((n, n))
+    E = (E + E.T) / np.linalg.norm(E + E.T, 2) * ratio * gap / 2
+    U = np.linalg.eigh(base + E)[1][:, :k]
+    theta = np.arcsin(np.linalg.norm(U[k:], 2))
+    assert theta < np.pi / 4 and np.sin(2 * theta) <= ratio + 1e-9
+
+
+def test_the_sharp_constant_cannot_be_improved_for_symmetric_matrices():
+    """Rotate a pair across clusters and a pair inside one as far as sin 2θ = 2ε/g allows: the distances meet at the bound."""
+    size = 5
+    n, gap = 2 * size, float(size)
+    labels = np.repeat([0, 1], size)
+    mean, contrast = np.ones(n) / sqrt(n), np.repeat([1.0, -1.0], size) / sqrt(n)
+    inside = np.zeros(n)
+    inside[[0, 1]] = 1 / sqrt(2), -1 / sqrt(2)
+    across = np.zeros(n)
+    across[[2, n - 1]] = 1.0, -1.0
+    across -= contrast * (contrast @ across)
+    across /= np.linalg.norm(across)
+    for factor, separable in ((0.99, True), (1.01, False)):
+        ratio = factor / sqrt(size)  # 2ε/g relative to the sharp threshold √((1/S₁ + 1/S₂)/2) = 1/√S
+        epsilon, cosine = ratio * gap / 2, ratio
+        sine = sqrt(1 - cosine**2)
+        E = np.zeros((n, n))
+        for low, high, sign in ((mean, inside, 1), (contrast, across, 1)):
+            E += epsilon * cosine * (np.outer(low, low) - np.outer(high, high))
+            E += sign * epsilon * sine * (np.outer(low, high) + np.outer(high, low))
+        assert np.linalg.norm(E, 2) == pytest.approx(epsilon)
+        L = laplacian(ideal_adjacency(labels)).toarray() + E
+        assert separation(spectral_embedding(L, 2), labels).separable is separable
+
+
+def test_printed_constant_never_falls_below_the_proof_for_the_unnormalised_laplacian():
+    """(1 − 1/S_max) ≥ 1/2 ≥ 1/S_min, so the printed M is at least the proof's: the printed lemma is conservative."""
+    for sizes in SIZES[:-1]:
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        A = perturbed_graphs(labels, 2, 1, weight=0.1, rng=np.random.default_rng(0))[0]
+        assert lemma_margin(A, labels).M >= lemma_margin(A, labels, form="proof").M - 1e-12
+        assert lemma_margin(A, labels, normalised=True).M == pytest.approx(
+            lemma_margin(A, labels, normalised=True, form="proof").M
+        )
+
+
+def test_singletons_alone_are_always_separable():
+    """S_max = 1: the printed M is 0 whatever the graph, and rightly so, since all n eigenvectors keep all nodes √2 apart."""
+    rng = np.random.default_rng(1)
+    A = (rng.random((200, 6, 6)) < 0.5).astype(float)
+    A = np.triu(A, 1) + np.swapaxes(np.triu(A, 1), 1, 2)
+    labels = np.arange(6)
+    assert all(lemma_margin(a, labels, form=form).holds for a in A[:5] for form in FORMS)
+    intra, inter = separation_stack(np.linalg.eigh(laplacian_stack(A))[1], labels)
+    assert not intra.any()
+    np.testing.assert_allclose(inter, sqrt(2))
+
+
+def test_one_cluster_needs_no_condition():
+    A = np.zeros((4, 4))
+    A[0, 1] = A[1, 0] = 1.0
+    margin = lemma_margin(A, np.zeros(4), form="sharp")
+    assert margin.holds and margin.inter_bound == np.inf
+
+
+def test_any_unweighted_change_is_too_much_for_the_printed_form():
+    """An unweighted graph that differs from the ideal has ‖L − L°‖ ≥ √2, so M ≥ 4√k > 1/√(2·S_max)."""
+    rng = np.random.default_rng(3)
+    for sizes in ((4, 4), (10, 5, 1), (15, 15)):
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        for flips in (1, 2, 3, 6):
+            batch = lemma_batch(perturbed_graphs(labels, flips, 200, rng=rng), labels)
+            assert batch.distance.min() >= sqrt(2) - 1e-9
+            assert not batch.holds["printed"].any()
+
+
+def test_a_one_on_the_diagonal_of_isolated_nodes_breaks_the_lemma():
+    """With the zero-row convention the condition holds and the embeddings separate; with a one they do not."""
+    A, labels = dented_clique(300)
+    margin = lemma_margin(A, labels, normalised=True)
+    assert margin.holds
+    L = laplacian(A, normalised=True)
+    assert separation(spectral_embedding(L, 2), labels).separable
+    other, ideal = L.toarray(), laplacian(ideal_adjacency(labels), normalised=True).toarray()
+    other[-1, -1] = ideal[-1, -1] = 1.0
+    assert np.linalg.norm(other - ideal, 2) == pytest.approx(margin.distance)
+    assert not separation(spectral_embedding(other, 2), labels).separable
+
+
+def test_batches_agree_with_single_margins():
+    labels = np.repeat([0, 1, 2], [5, 3, 1])
+    A = perturbed_graphs(labels, 3, 20, weight=0.3, rng=np.random.default_rng(5))
+    for normalised, loops in KINDS:
+        batch = lemma_batch(A, labels, normalised=normalised, self_loops=loops)
+        for i, graph in enumerate(A):
+            truth = separation(spectral_embedding(laplacian(graph, normalised, self_loops=loops), 3), labels)
+            assert truth.intra_max == pytest.approx(batch.intra[i], abs=1e-8)
+            for form in FORMS:
+                single = lemma_margin(graph, labels, normalised=normalised, self_loops=loops, form=form)
+                assert single.left / single.right == pytest.approx(batch.ratio[form][i])
+
+
+def test_unknown_forms_and_weights_are_refused():
+    with pytest.raises(ParameterError, match="printed, proof, sharp"):
+        lemma_margin(np.zeros((2, 2)), [0, 1], form="nice")
+    with pytest.raises(ParameterError, match="weight"):
+        perturbed_graphs([0, 0], 1, 1, weight=2.0, rng=np.random.default_rng(0))
