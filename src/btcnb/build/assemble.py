@@ -1,0 +1,130 @@
+"""The book's source as Sphinx sees it: prose pages, executed chapters with their provenance, the status page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+from btcnb.build.chapters import toc_documents
+from btcnb.build.editions import strip_solutions, strip_text
+from btcnb.build.errors import UsageError
+from btcnb.build.pairs import read_notebook
+from btcnb.build.project import Edition, Output, Project, write_atomically
+from btcnb.build.provenance import provenance_box
+from btcnb.build.records import read_records, take_records
+from btcnb.build.status import ChapterState, status_page
+
+STATUS = "book/status.md"
+_GLUED = re.compile(r"\{glue:\w+\}`[^`]*`")
+_BUTTONS = ("use_repository_button", "use_edit_page_button", "use_issues_button")
+_NOT_EXECUTED = (
+    "```{warning}\nThis chapter was not executed in this build: its figures, tables and numbers are missing. "
+    "`btcnb build --preset PRESET --only NUMBER` executes it.\n```"
+)
+
+
+def assemble(project: Project, output: Output, preset: str, edition: Edition, states: Sequence[ChapterState]) -> bool:
+    """Lay out the source of `edition` and return whether all chapters in it are executed.
+
+    Files whose content is the same are left alone, so that Sphinx renders only what changed; others are removed.
+    """
+    files = _prose(project, edition)
+    files["_config.yml"] = _config(project, edition)
+    files["_toc.yml"] = project.toc.read_bytes()
+    files[STATUS] = status_page(preset, states).encode()
+    shown = [state for state in states if state.chapter.in_toc]
+    for state in shown:
+        page = _page(output, state, preset)
+        if edition == "student":
+            strip_solutions(page, state.chapter.name)
+        files[f"notebooks/{state.chapter.name}.ipynb"] = (nbformat.writes(page) + "\n").encode()
+    _synchronise(files, output.source(edition))
+    return all(state.stamp for state in shown)
+
+
+def _page(output: Output, state: ChapterState, preset: str) -> NotebookNode:
+    """The notebook behind a page: executed, without records and machine traces, closed by its provenance."""
+    chapter = state.chapter
+    if state.stamp is None:
+        page = nbformat.from_dict(chapter.notebook)
+        note = _NOT_EXECUTED.replace("PRESET", preset).replace("NUMBER", chapter.number)
+        for cell in page.cells:
+            if cell.cell_type == "markdown":
+                cell.source = _GLUED.sub("–", cell.source)
+        page.cells.insert(_after_title(page), _markdown("not-executed", note))
+    else:
+        page = read_notebook(output.notebooks / f"{chapter.name}.ipynb")
+        take_records(page)
+        box = provenance_box(state.stamp, read_records(output.records / f"{chapter.name}.json"))
+        page.cells.append(_markdown("provenance", box))
+    page.metadata.pop("papermill", None)  # holds this machine's paths
+    for cell in page.cells:
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+    return page
+
+
+def _after_title(page: NotebookNode) -> int:
+    """Where a note goes: below the cell that holds the title."""
+    first = next((i for i, cell in enumerate(page.cells) if cell.cell_type == "markdown"), 0)
+    return min(first + 1, len(page.cells))
+
+
+def _markdown(name: str, source: str) -> NotebookNode:
+    return nbformat.v4.new_markdown_cell(source, id=name)
+
+
+def _prose(project: Project, edition: Edition) -> dict[str, bytes]:
+    """Everything under `book/`, and pages elsewhere that the table of contents lists."""
+    folder = project.root / "book"
+    paths = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    for document in toc_documents(project):
+        if document.startswith("notebooks/") or f"{document}.md" == STATUS:
+            continue
+        found = [path for suffix in (".md", ".ipynb") if (path := project.root / f"{document}{suffix}").is_file()]
+        if not found:
+            raise UsageError(f"_toc.yml lists {document}, but there is no such page.")
+        paths += found
+    files = {project.relative(path): path.read_bytes() for path in paths}
+    if edition == "student":
+        for name in [name for name in files if name.endswith(".md")]:
+            files[name] = strip_text(files[name].decode(), name).encode()
+    return files
+
+
+def _config(project: Project, edition: Edition) -> bytes:
+    """`_config.yml`, with execution off for certain; students get no button that leads to the solutions."""
+    config: dict[str, Any] = yaml.safe_load(project.config.read_text(encoding="utf-8")) or {}
+    config["execute"] = {**_mapping(config, "execute"), "execute_notebooks": "off"}
+    config["only_build_toc_files"] = True
+    if edition == "student":
+        config.pop("launch_buttons", None)
+        config["html"] = {**_mapping(config, "html"), **dict.fromkeys(_BUTTONS, False)}
+        options = config.get("sphinx", {}).get("config", {}).get("html_theme_options", {})
+        for button in ("launch_buttons", *_BUTTONS, "use_source_button"):
+            options.pop(button, None)
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
+
+
+def _mapping(config: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return dict(config.get(key) or {})
+
+
+def _synchronise(files: Mapping[str, bytes], folder: Path) -> None:
+    """Make `folder` hold exactly `files`, touching only what differs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_file() and path.relative_to(folder).as_posix() not in files:
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    for name, data in files.items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != data:
+            write_atomically(path, data)

@@ -1,0 +1,111 @@
+"""What an executed chapter depends on, as digests; equal fingerprints mean there is no reason to execute it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from btcnb.build.chapters import Chapter
+from btcnb.build.imports import Package, scan_source
+from btcnb.build.inputs import digest_path, input_files
+from btcnb.build.pairs import content
+from btcnb.build.project import Output, Project, write_atomically
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Digests of a chapter's text, its parameters, the package code it reaches, its input files, the lock file."""
+
+    text: str
+    parameters: str
+    code: str
+    data: dict[str, str] = field(default_factory=dict)
+    versions: str = ""
+
+    def changes(self, since: Fingerprint) -> list[str]:
+        """What is different, in words: the reasons to execute the chapter again."""
+        named = [("text", "text"), ("parameters", "parameters"), ("code", "package code")]
+        reasons = [words for name, words in named if getattr(self, name) != getattr(since, name)]
+        reasons += [
+            f"input {path}"
+            for path in sorted(self.data.keys() | since.data.keys())
+            if self.data.get(path) != since.data.get(path)
+        ]
+        return reasons + (["locked versions"] if self.versions != since.versions else [])
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """Kept beside an executed chapter: how it was made. `notebook` is the digest of the executed file itself."""
+
+    chapter: str
+    preset: str
+    fingerprint: Fingerprint
+    notebook: str
+    parameters: dict[str, Any]
+    changed: list[str]  # parameters that differ from the chapter's defaults
+    seconds: float
+    cells: int
+    finished: str  # UTC, ISO 8601
+    commit: str
+    versions: dict[str, str]
+    machine: str
+
+
+def fingerprint(
+    project: Project, package: Package, chapter: Chapter, values: Mapping[str, Any], records: Path
+) -> Fingerprint:
+    """The fingerprint of `chapter` executed with the parameters `values`."""
+    scans = [scan_source(source) for source in chapter.code_cells]
+    modules, texts = package.closure(scans)
+    texts = texts.union(*(scan.texts for scan in scans))
+    data = input_files(project, chapter, values, texts)
+    if chapter.options.get("reads_records"):
+        data |= {f"record {path.stem}": digest_path(path) for path in _other_records(records, chapter)}
+    return Fingerprint(
+        text=_digest(content(chapter.notebook)),
+        parameters=_digest({name: repr(value) for name, value in values.items()}),
+        code=_code_digest(package, modules),
+        data=data,
+        versions=_digest([platform.python_version(), digest_path(project.lock) if project.lock.exists() else ""]),
+    )
+
+
+def _other_records(records: Path, chapter: Chapter) -> list[Path]:
+    return [path for path in sorted(records.glob("*.json")) if path.stem != chapter.name]
+
+
+def _code_digest(package: Package, modules: frozenset[str]) -> str:
+    """Over the reached modules, and the data files that lie in the folders of reached packages."""
+    files = {package.modules[name] for name in modules}
+    for folder in {path.parent for path in files if path.name == "__init__.py"}:
+        files |= {path for path in folder.iterdir() if path.is_file() and path.suffix not in {".py", ".pyc"}}
+    return _digest([[path.relative_to(package.folder).as_posix(), digest_path(path)] for path in sorted(files)])
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def stamp_path(output: Output, chapter: str) -> Path:
+    return output.notebooks / f"{chapter}.json"
+
+
+def write_stamp(output: Output, stamp: Stamp) -> None:
+    write_atomically(stamp_path(output, stamp.chapter), json.dumps(asdict(stamp), indent=1, default=str) + "\n")
+
+
+def read_stamp(output: Output, chapter: str) -> Stamp | None:
+    """The stamp of an executed chapter; None if there is none that belongs to the notebook beside it."""
+    path, notebook = stamp_path(output, chapter), output.notebooks / f"{chapter}.ipynb"
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        stamp = Stamp(**{**fields, "fingerprint": Fingerprint(**fields["fingerprint"])})
+        return stamp if digest_path(notebook) == stamp.notebook else None
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None

@@ -1,0 +1,96 @@
+"""`notebooks/NN_name.md`, which people edit, and its pair `notebooks/NN_name.ipynb`, which machines open.
+
+Pairs are compared by content: timestamps say nothing after a checkout. Cell ids come from the cells' content, so
+pairing twice writes the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+
+from btcnb.build.errors import UsageError
+from btcnb.build.project import write_atomically
+
+_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+
+
+def notebook_from_text(path: Path) -> NotebookNode:
+    """The notebook that a MyST text file describes: no outputs, ids that depend on content alone."""
+    try:
+        notebook = jupytext.read(path, fmt="md:myst")
+    except Exception as error:  # jupytext has no error class of its own for text it cannot read
+        raise UsageError(f"{path.name} cannot be read as a MyST notebook: {' '.join(str(error).split())}.") from None
+    pairing = notebook.metadata.get("jupytext", {})
+    pairing.pop("text_representation", None)  # holds versions that change without the text
+    notebook.metadata["kernelspec"] = dict(_KERNEL)
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    seen: Counter[str] = Counter()
+    for cell in notebook.cells:
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:10]
+        seen[digest] += 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    return notebook
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """An ipynb file as a version 4 notebook; a sentence if it is none."""
+    try:
+        return nbformat.read(path, as_version=4)
+    except OSError:
+        raise
+    except Exception as error:  # nbformat raises its own, jsonschema's and json's errors
+        raise UsageError(f"{path.name} is not a notebook: {' '.join(str(error).split())[:200]}.") from None
+
+
+def content(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:
+    """What makes two notebooks the same to a reader: type, source and metadata of each cell."""
+    return [(cell.cell_type, cell.source.strip(), _plain(cell.metadata)) for cell in notebook.cells]
+
+
+def is_paired(text: Path, notebook: Path) -> bool:
+    """Whether the pair exists, says the same and carries no outputs."""
+    if not notebook.exists():
+        return False
+    pair = read_notebook(notebook)
+    clean = not any(cell.get("outputs") for cell in pair.cells)
+    return clean and content(pair) == content(notebook_from_text(text))
+
+
+def stale_pairs(folder: Path) -> list[Path]:
+    """The text notebooks of `folder` whose pair is missing or says something else."""
+    return [text for text in text_notebooks(folder) if not is_paired(text, text.with_suffix(".ipynb"))]
+
+
+def write_pairs(texts: Iterable[Path]) -> list[Path]:
+    """Write the pair of each text notebook (the text wins); return those that changed."""
+    changed = []
+    for text in texts:
+        pair = text.with_suffix(".ipynb")
+        data = (nbformat.writes(notebook_from_text(text), version=nbformat.NO_CONVERT) + "\n").encode()
+        if not pair.exists() or pair.read_bytes() != data:
+            write_atomically(pair, data)
+            changed.append(pair)
+    return changed
+
+
+def text_notebooks(folder: Path) -> list[Path]:
+    return sorted(folder.glob("[0-9][0-9]_*.md"))
+
+
+def _plain(value: Any) -> Any:
+    """Notebook nodes as plain dictionaries, without what papermill and editors leave behind."""
+    if isinstance(value, dict):
+        left_behind = {"papermill", "execution", "editable", "slideshow", "trusted"}
+        return {key: _plain(item) for key, item in sorted(value.items()) if key not in left_behind}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
