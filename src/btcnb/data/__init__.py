@@ -1,23 +1,44 @@
 """Part I: transactions, heuristics, and the address graph."""
 
 from btcnb.data.address_graph import AddressGraph
+from btcnb.data.calibration import calibration
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_rules, detect_coinjoins
+from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
+from btcnb.data.graph import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
+from btcnb.data.landmarks import landmark_nodes, landmarks
 from btcnb.data.sampling import sample_around, sample_from_coinbase
+from btcnb.data.simulate import CoinJoinRates, SimulationConfig, simulate
+from btcnb.data.splits import SPLIT_NAMES, load_split, load_split_transactions, load_splits
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
 __all__ = [
     "DEFAULT_RULES",
     "PROTOCOLS",
     "SCRIPT_TYPES",
+    "SPLIT_NAMES",
     "AddressGraph",
+    "CoinJoinRates",
     "HeuristicConfig",
+    "SimulationConfig",
     "Transactions",
     "Truth",
+    "build_graph",
+    "calibration",
     "coinjoin_rules",
     "detect_coinjoins",
+    "edge_feature_names",
+    "edge_features",
+    "feature_names",
+    "features",
     "heuristic_clusters",
     "heuristic_merges",
+    "landmark_nodes",
+    "landmarks",
+    "load_split",
+    "load_split_transactions",
+    "load_splits",
     "sample_around",
     "sample_from_coinbase",
+    "simulate",
 ]

@@ -1,0 +1,73 @@
+"""Merchants: shops with a fresh address per invoice, sites with one public address, and betting sites that pay back."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
+from btcnb.data.simulate.programs import NUMBER
+from btcnb.data.simulate.world import Registry, World
+
+Array = npt.NDArray[np.int64]
+
+INVOICE, STATIC, BETTING = range(3)
+STYLES = (INVOICE, INVOICE, STATIC, INVOICE, BETTING)
+"""Styles are dealt out in turn."""
+PROGRAM_OF_STYLE = {INVOICE: ("shop", "shop-wrapped"), STATIC: ("static",), BETTING: ("peeler", "hot-rolling")}
+
+
+class Merchants:
+    """All merchants; sizes fall like 1/rank."""
+
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+        number = config.merchants
+        self.style = np.array([STYLES[rank % len(STYLES)] for rank in range(number)])
+        self.wallet = np.empty(number, dtype=np.int64)
+        for rank in range(number):
+            programs = PROGRAM_OF_STYLE[int(self.style[rank])]
+            program = NUMBER[programs[int(rng.integers(len(programs)))]]
+            kind = "service" if self.style[rank] == BETTING else "merchant"
+            self.wallet[rank] = registry.wallet(registry.entity(kind, f"{kind} {rank}"), program)
+        popularity = 1.0 / np.arange(1, number + 1) ** 0.9
+        self._cumulative = np.cumsum(popularity) / popularity.sum()
+        # how many coins a merchant collects before forwarding them, long-tailed
+        most = config.largest_consolidation
+        self._patience = np.minimum(most, 1 + np.floor(2.0 * rng.pareto(0.9, number))).astype(np.int64)
+        self._account = np.empty(0, dtype=np.int64)
+        self._betting_address = np.empty(0, dtype=np.int64)
+
+    def settle(self, world: World, exchange_wallets: Array) -> None:
+        """Accounts at exchanges, and the first coins."""
+        rng = world.rng
+        at = rng.integers(len(exchange_wallets), size=len(self.wallet))
+        self._account = world.ledger.new_addresses(exchange_wallets[at])
+        self._betting_address = world.ledger.new_addresses(self.wallet)
+        coins = np.where(self.style == BETTING, 20, np.minimum(self._patience, 5))
+        owners = np.repeat(self.wallet, coins)
+        world.endow(owners, world.money.payments(len(owners), scale=np.e))
+
+    def checkout(self, world: World, number: int) -> tuple[Array, Array]:
+        """Merchants that customers choose and the addresses they are told, shapes (number,)."""
+        rank = np.searchsorted(self._cumulative, world.rng.random(number))
+        address = np.where(self.style[rank] == BETTING, self._betting_address[rank], NO_ADDRESS)
+        return self.wallet[rank], address
+
+    def plan(self, world: World, gamblers: Array) -> None:
+        """Forward what has been collected to the exchange; betting sites also pay winners, one by one."""
+        rng, coins = world.rng, world.ledger.coins[self.wallet]
+        ready = (self.style != BETTING) & (coins >= self._patience)
+        world.orders.pay(
+            self.wallet[ready],
+            address=self._account[ready],
+            mode=SWEEP,
+            least_inputs=self._patience[ready],
+            most_inputs=self._patience[ready],
+        )
+        betting = np.flatnonzero((self.style == BETTING) & (coins > 8))
+        if len(betting) and len(gamblers):
+            site = self.wallet[betting[rng.integers(len(betting), size=len(gamblers))]]
+            value = np.minimum(world.money.payments(len(gamblers), scale=0.5), world.ledger.balance[site] // 4)
+            fine = value > 10_000
+            world.orders.pay(site[fine], wallet=gamblers[fine], value=value[fine])

@@ -1,0 +1,56 @@
+"""Amounts of payments: thought in US dollars, rounded the way people round, paid in satoshi."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.simulate import calibration
+
+Array = npt.NDArray[np.int64]
+
+COIN = 100_000_000
+"""Satoshi in one bitcoin."""
+
+
+class Money:
+    """Draws amounts at a fixed price."""
+
+    def __init__(self, rng: np.random.Generator, price_usd: float) -> None:
+        self._rng = rng
+        self.satoshi_per_usd = COIN / price_usd
+
+    def arbitrary(self, number: int, scale: float = 1.0) -> Array:
+        """Log-normal amounts in satoshi, `scale` times the typical payment, shape (number,)."""
+        median, spread = calibration.PAYMENT_USD
+        usd = scale * median * np.exp(self._rng.normal(0.0, spread, number))
+        value = np.rint(usd * self.satoshi_per_usd).astype(np.int64)
+        return np.clip(value, calibration.LEAST_PAYMENT, calibration.MOST_PAYMENT)
+
+    def payments(self, number: int, scale: float = 1.0) -> Array:
+        """Amounts as people pay them: some round in bitcoin, some round in dollars, the others neither; shape
+        (number,)."""
+        value = self.arbitrary(number, scale)
+        draw = self._rng.random(number)
+        digits = np.concatenate([[0], calibration.ROUND_DIGITS])[
+            np.searchsorted(-calibration.ROUND_AT_LEAST, -draw, side="left")
+        ]
+        digits = np.minimum(digits, np.floor(np.log10(2 * value)).astype(np.int64))  # nobody rounds 0.02 up to 0.1
+        return np.where(digits > 0, _round_to(value, 10**digits), self._dollars(value))
+
+    def _dollars(self, value: Array) -> Array:
+        """Some of the values, moved to a round number of dollars."""
+        usd = value / self.satoshi_per_usd
+        step = 10.0 ** np.floor(np.log10(np.maximum(usd, 1.0))) / 2  # 27 -> 25, 340 -> 350
+        rounded = np.rint(np.maximum(np.rint(usd / step), 1) * step * self.satoshi_per_usd).astype(np.int64)
+        chosen = self._rng.random(len(value)) < calibration.USD_ROUND
+        return np.where(chosen, np.maximum(rounded, calibration.LEAST_PAYMENT), value)
+
+
+def _round_to(value: Array, unit: Array) -> Array:
+    return np.maximum((value + unit // 2) // unit, 1) * unit
+
+
+def subsidy(height: int) -> int:
+    """Satoshi that a block creates: 50 bitcoins, halved every 210,000 blocks."""
+    return (50 * COIN) >> (height // 210_000)

@@ -1,0 +1,200 @@
+"""The ledger: every coin, address, wallet and transaction as growing numpy arrays, and the few ways to change them.
+
+A *coin* is an output. Coins that existed before the first block come first and have no transaction (`coin_tx` = -1);
+coin `c` made by a transaction is row `c - initial_coins` of the outputs table. A wallet's unspent coins are a doubly
+linked list, oldest first, so that taking any coin costs O(1) whatever the size of the wallet.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.simulate import kernels
+from btcnb.data.simulate.orders import OrderTable
+from btcnb.data.simulate.programs import draw_reuse, program_table
+
+Array = npt.NDArray[np.int64]
+
+COUNT_TX, COUNT_COIN, COUNT_INPUT, COUNT_ADDRESS = range(4)
+LARGEST_TRANSACTION = 4096
+"""Room for the inputs and for the outputs of one transaction (the 100 kB relay limit allows fewer)."""
+
+TX_FIELDS = ("block", "version", "lock_time", "sequence", "size", "virtual_size", "fee", "change", "protocol")
+
+
+class Book(NamedTuple):
+    """The arrays that the compiled kernels read and write."""
+
+    counts: Array  # number of transactions, coins, inputs, addresses
+    random: npt.NDArray[np.uint64]  # state of the kernels' generator, and the word that hashes start from
+    tx: Array  # (transactions, 9), columns TX_FIELDS
+    input_tx: npt.NDArray[np.int32]
+    input_coin: npt.NDArray[np.int32]
+    coin_tx: npt.NDArray[np.int32]
+    coin_index: npt.NDArray[np.int32]
+    coin_address: npt.NDArray[np.int32]
+    coin_value: Array
+    coin_wallet: npt.NDArray[np.int32]  # whose list the coin is in, -1 for none
+    coin_block: npt.NDArray[np.int32]
+    coin_next: npt.NDArray[np.int32]
+    coin_previous: npt.NDArray[np.int32]
+    address_wallet: npt.NDArray[np.int32]
+    address_script: npt.NDArray[np.int8]
+    wallet_program: Array
+    wallet_reuse: Array  # per mille
+    wallet_address: Array  # last receiving address, -1 for none
+    wallet_first: Array  # oldest coin, -1 for none
+    wallet_last: Array
+    wallet_balance: Array
+    wallet_coins: Array
+    programs: Array
+    picked: Array  # scratch: coins of the transaction being built
+    out_address: Array  # scratch: its outputs
+    out_value: Array
+
+
+class Ledger:
+    """Owns a `Book`, grows it, and wraps the kernels."""
+
+    def __init__(self, rng: np.random.Generator, seed: int, wallet_programs: Array) -> None:
+        wallets = len(wallet_programs)
+        self.book = Book(
+            counts=np.zeros(4, dtype=np.int64),
+            random=np.array([kernels.mix(np.uint64(2 * seed + 1)), kernels.mix(np.uint64(2 * seed))], dtype=np.uint64),
+            tx=np.zeros((1024, len(TX_FIELDS)), dtype=np.int64),
+            input_tx=np.zeros(4096, dtype=np.int32),
+            input_coin=np.zeros(4096, dtype=np.int32),
+            coin_tx=np.zeros(4096, dtype=np.int32),
+            coin_index=np.zeros(4096, dtype=np.int32),
+            coin_address=np.zeros(4096, dtype=np.int32),
+            coin_value=np.zeros(4096, dtype=np.int64),
+            coin_wallet=np.zeros(4096, dtype=np.int32),
+            coin_block=np.zeros(4096, dtype=np.int32),
+            coin_next=np.zeros(4096, dtype=np.int32),
+            coin_previous=np.zeros(4096, dtype=np.int32),
+            address_wallet=np.zeros(4096, dtype=np.int32),
+            address_script=np.zeros(4096, dtype=np.int8),
+            wallet_program=wallet_programs,
+            wallet_reuse=draw_reuse(rng, wallet_programs),
+            wallet_address=np.full(wallets, -1, dtype=np.int64),
+            wallet_first=np.full(wallets, -1, dtype=np.int64),
+            wallet_last=np.full(wallets, -1, dtype=np.int64),
+            wallet_balance=np.zeros(wallets, dtype=np.int64),
+            wallet_coins=np.zeros(wallets, dtype=np.int64),
+            programs=program_table(),
+            picked=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
+            out_address=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
+            out_value=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
+        )
+        self.initial_coins = 0
+        self.height = 0
+
+    @property
+    def balance(self) -> Array:
+        """Satoshi per wallet (a live view)."""
+        return self.book.wallet_balance
+
+    @property
+    def coins(self) -> Array:
+        """Unspent coins per wallet (a live view)."""
+        return self.book.wallet_coins
+
+    @property
+    def num_transactions(self) -> int:
+        return int(self.book.counts[COUNT_TX])
+
+    def new_addresses(self, wallets: Array) -> Array:
+        """A fresh address for each given wallet, shape of `wallets`."""
+        self._reserve(addresses=len(wallets))
+        return kernels.new_addresses(self.book, wallets)
+
+    def receive_addresses(self, wallets: Array) -> Array:
+        """The address each wallet hands out to a payer: its last one again, or a fresh one, as its habits are."""
+        self._reserve(addresses=len(wallets))
+        return kernels.receive_addresses(self.book, wallets)
+
+    def endow(self, addresses: Array, values: Array) -> Array:
+        """Give coins from before the first block to the wallets of the addresses; only before any transaction.
+        Returns coin ids."""
+        self._reserve(coins=len(addresses))
+        made = kernels.endow(self.book, addresses, values, self.height - 1)
+        self.initial_coins = int(self.book.counts[COUNT_COIN])
+        return made
+
+    def execute(self, orders: OrderTable) -> npt.NDArray[np.bool_]:
+        """Carry out orders one after the other; True where the payer could pay, shape (orders,)."""
+        outputs = len(orders.out_value) + len(orders.payer)
+        self._reserve(transactions=len(orders.payer), coins=outputs, addresses=outputs)
+        return kernels.execute(self.book, self.height, orders)
+
+    def write(
+        self,
+        coins: Array,
+        addresses: Array,
+        values: Array,
+        *,
+        version: int = 1,
+        lock_time: int = 0,
+        sequence: int = kernels.SEQUENCE_FINAL,
+        change: int = -1,
+        protocol: int = 0,
+        credit: bool = True,
+    ) -> int:
+        """Append one transaction exactly as given (address -1 is an OP_RETURN output); the fee is what is left.
+
+        With `credit`, outputs enter the wallets of their addresses; without, whoever calls holds them. Returns the
+        transaction's id.
+        """
+        self._reserve(transactions=1, coins=len(addresses))
+        self.book.picked[: len(coins)] = coins
+        self.book.out_address[: len(addresses)] = addresses
+        self.book.out_value[: len(values)] = values
+        fields = (version, lock_time, sequence, change, protocol)
+        return int(kernels.append_transaction(self.book, self.height, len(coins), len(addresses), fields, credit))
+
+    def outputs_of(self, tx: int) -> Array:
+        """Coin ids of the outputs of the latest transaction, which must be `tx`."""
+        last = int(self.book.counts[COUNT_COIN])
+        first = last
+        while first > 0 and self.book.coin_tx[first - 1] == tx:
+            first -= 1
+        return np.arange(first, last)
+
+    def credit(self, coin: int) -> None:
+        """Put a held coin into the wallet of its address."""
+        kernels.credit(self.book, coin)
+
+    def take(self, coin: int) -> None:
+        """Take a coin out of its wallet's list without spending it."""
+        kernels.unlink(self.book, coin)
+
+    def coins_of(self, wallet: int, most: int = 1000) -> list[int]:
+        """The wallet's coins confirmed before this block, oldest first, at most `most`."""
+        found: list[int] = []
+        coin = int(self.book.wallet_first[wallet])
+        while coin >= 0 and len(found) < most:
+            if self.book.coin_block[coin] < self.height:
+                found.append(coin)
+            coin = int(self.book.coin_next[coin])
+        return found
+
+    def _reserve(self, transactions: int = 0, coins: int = 0, addresses: int = 0) -> None:
+        counts = self.book.counts
+        grown = {}
+        for prefix, needed in (
+            ("tx", counts[COUNT_TX] + transactions),
+            ("coin_", counts[COUNT_COIN] + coins),
+            ("input_", counts[COUNT_COIN] + coins),  # a coin is spent at most once
+            ("address_", counts[COUNT_ADDRESS] + addresses),
+        ):
+            for name in Book._fields:
+                array = getattr(self.book, name)
+                if (name == prefix or (prefix.endswith("_") and name.startswith(prefix))) and needed > len(array):
+                    larger = np.zeros((max(int(needed), 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+                    larger[: len(array)] = array
+                    grown[name] = larger
+        if grown:
+            self.book = self.book._replace(**grown)

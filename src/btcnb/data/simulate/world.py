@@ -1,0 +1,85 @@
+"""The world the actors live in: one ledger, one clock, one source of randomness, and everybody's address book."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.simulate.amounts import Money
+from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.ledger import Ledger
+from btcnb.data.simulate.orders import Orders
+
+Array = npt.NDArray[np.int64]
+
+COINBASE_MATURITY = 100
+"""Blocks before a coinbase may be spent (consensus rule)."""
+
+
+@dataclass
+class Registry:
+    """Who exists: entities with a kind and a name, and the wallets each of them runs."""
+
+    kinds: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    wallet_entity: list[int] = field(default_factory=list)
+    wallet_program: list[int] = field(default_factory=list)
+
+    def entity(self, kind: str, name: str) -> int:
+        self.kinds.append(kind)
+        self.names.append(name)
+        return len(self.kinds) - 1
+
+    def wallet(self, entity: int, program: int) -> int:
+        self.wallet_entity.append(entity)
+        self.wallet_program.append(program)
+        return len(self.wallet_entity) - 1
+
+
+@dataclass
+class Withdrawals:
+    """Requests of customers to their exchanges, made in this block; columns of equal length."""
+
+    exchange: list[Array] = field(default_factory=list)
+    wallet: list[Array] = field(default_factory=list)
+    address: list[Array] = field(default_factory=list)
+    value: list[Array] = field(default_factory=list)
+
+    def request(self, exchange: Array, wallet: Array, address: Array, value: Array) -> None:
+        self.exchange.append(exchange)
+        self.wallet.append(wallet)
+        self.address.append(address)
+        self.value.append(value)
+
+    def drain(self) -> tuple[Array, Array, Array, Array]:
+        columns = [self.exchange, self.wallet, self.address, self.value]
+        joined = [np.concatenate(column) if column else np.zeros(0, dtype=np.int64) for column in columns]
+        for column in columns:
+            column.clear()
+        return joined[0], joined[1], joined[2], joined[3]
+
+
+@dataclass
+class World:
+    """Shared state. Wallets 0..users-1 belong to users 0..users-1."""
+
+    config: SimulationConfig
+    rng: np.random.Generator
+    registry: Registry
+    ledger: Ledger
+    money: Money
+    withdrawals: Withdrawals
+    orders: Orders
+    customer_exchange: Array  # per user: the exchange (position among exchanges) of their account
+    customer_address: Array  # per user: their deposit address there
+    rate: float  # going fee rate, satoshi per virtual byte
+
+    @property
+    def height(self) -> int:
+        return self.ledger.height
+
+    def endow(self, wallets: Array, values: Array) -> None:
+        """Coins from before the first block, each on an address the wallet would hand out."""
+        self.ledger.endow(self.ledger.receive_addresses(wallets), values)
