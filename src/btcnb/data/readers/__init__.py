@@ -1,0 +1,20 @@
+"""The doors through which real chain data enters: bitcoin-etl exports, Bitcoin Core, Dumplings."""
+
+from btcnb.data.readers.bitcoin_core import read_bitcoin_core
+from btcnb.data.readers.builder import MissingOutputsWarning
+from btcnb.data.readers.dumplings import read_dumplings
+from btcnb.data.readers.etl import read_etl
+from btcnb.data.readers.etl_write import write_etl
+from btcnb.data.readers.rpc import Node
+from btcnb.data.readers.wallets import attach_wallets, read_wallet_owners
+
+__all__ = [
+    "MissingOutputsWarning",
+    "Node",
+    "attach_wallets",
+    "read_bitcoin_core",
+    "read_dumplings",
+    "read_etl",
+    "read_wallet_owners",
+    "write_etl",
+]

@@ -1,0 +1,186 @@
+"""Bitcoin Core blocks: from a running node, or from `getblock` JSON files that a node once printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from btcnb.data.readers import scripts
+from btcnb.data.readers.archives import Member, members
+from btcnb.data.readers.builder import FINAL_SEQUENCE, Missing, Raw, assemble, raw
+from btcnb.data.readers.rpc import Node, fetch_blocks
+from btcnb.data.readers.wallets import attach_wallets, find_wallets
+from btcnb.data.transactions import UNKNOWN, Transactions
+from btcnb.errors import DataError
+
+SATOSHI = 100_000_000
+"""Satoshi in one bitcoin."""
+_DETAIL = "ask the node for `getblock <hash> 2` or, better, `getblock <hash> 3`, which tells previous outputs"
+
+
+def read_bitcoin_core(
+    source: str | Path | Node,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    user: str | None = None,
+    password: str | None = None,
+    cookie: str | Path | None = None,
+    cache: str | Path | None = None,
+    missing: Missing = "warn",
+    wallets: bool = True,
+    progress: bool | None = None,
+) -> Transactions:
+    """Transactions of the blocks `start` to `end` (both included; None: from the first, to the last).
+
+    source:   URL of a JSON-RPC endpoint (`http://127.0.0.1:8332`), a `Node`, or a folder or zip of `getblock` JSON
+              files (verbosity 2 or 3; other files are passed over)
+    user, password, cookie: credentials for a URL, unless the URL holds them; `cookie` is the path of the node's
+              `.cookie` file
+    cache:    folder in which fetched blocks are kept; run again after an interruption, and only the rest is fetched;
+              the folder can be read as a source itself
+    missing:  what to do about inputs whose previous output neither the block nor an earlier block tells: "warn" and
+              "ignore" keep them with address and value -1, "error" raises
+    wallets:  fill `truth` from `wallets_info.json`, where one lies beside the block files
+    progress: show a progress bar (None: on a terminal only)
+    """
+    if isinstance(source, Node) or str(source).startswith(("http://", "https://")):
+        node = source if isinstance(source, Node) else Node.at(str(source), user, password, cookie)
+        blocks: Iterable[tuple[str, Any]] = fetch_blocks(node, start, end, cache, progress)
+        return assemble(_parts(blocks, start, end), node.url, missing)
+    found = [member for member in members(source) if member.name.lower().endswith((".json", ".json.gz"))]
+    if not found:
+        raise DataError(source, "files", "no JSON file is there", "give a folder or zip of `getblock` files")
+    bar = tqdm(found, desc="blocks", unit="file", leave=False, disable=None if progress is None else not progress)
+    parts = _parts((block for member in bar for block in _blocks(member, alone=len(found) == 1)), start, end)
+    txs = assemble(parts, str(source), missing)
+    owners = find_wallets(found) if wallets else None
+    return txs if owners is None else attach_wallets(txs, owners)
+
+
+def _blocks(member: Member, alone: bool) -> Iterator[tuple[str, Any]]:
+    """The blocks of one file: one object, a list, or lines of objects; (place for messages, block) pairs.
+
+    JSON that is no block (a wallet file, a scenario) is passed over, unless it is all there is.
+    """
+    text = member.read().decode("utf-8", errors="replace").strip()
+    try:
+        content = json.loads(text, parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        try:
+            content = [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
+        except json.JSONDecodeError:
+            raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch it again") from error
+    for number, block in enumerate(content if isinstance(content, list) else [content]):
+        place = f"{member.source}[{number}]" if isinstance(content, list) else member.source
+        if isinstance(block, dict) and isinstance(block.get("result"), dict | str):
+            block = block["result"]  # a reply saved whole
+        if isinstance(block, dict) and "tx" in block:
+            yield place, block
+        elif alone:
+            raise DataError(place, "tx", "this is not a block with its transactions", _DETAIL)
+
+
+def _parts(blocks: Iterable[tuple[str, Any]], start: int | None, end: int | None) -> list[Raw]:
+    seen: dict[int, tuple[str, Any, Any]] = {}  # height -> place, hash, previous hash
+    parts = []
+    for place, block in blocks:
+        height = _whole(block.get("height"), place, "height")
+        if (start is not None and height < start) or (end is not None and height > end):
+            continue
+        if height in seen:
+            if block.get("hash") == seen[height][1]:
+                continue
+            raise DataError(place, "height", f"{height} stands in {seen[height][0]} as another block", "keep one chain")
+        seen[height] = (place, block.get("hash"), block.get("previousblockhash"))
+        parts.append(_part(block, height, place))
+    _require_one_chain(seen)
+    return parts
+
+
+def _require_one_chain(seen: dict[int, tuple[str, Any, Any]]) -> None:
+    for height, (place, _, previous) in seen.items():
+        before = seen.get(height - 1)
+        if before is not None and previous is not None and before[1] not in (None, previous):
+            raise DataError(
+                place,
+                "previousblockhash",
+                f"block {height} does not follow the block {height - 1} in {before[0]}",
+                "the chain was reorganised in between; fetch both again",
+            )
+
+
+def _part(block: dict[str, Any], height: int, place: str) -> Raw:
+    time = _whole(block.get("time"), place, "time")
+    listed = block["tx"]
+    if not isinstance(listed, list) or not all(isinstance(tx, dict) for tx in listed):
+        raise DataError(place, "tx", "lists transaction ids only (verbosity 1)", _DETAIL)
+    transactions, inputs, outputs = [], [], []
+    for number, tx in enumerate(listed):
+        where = f"{place}, tx[{number}]"
+        try:
+            coinbase = bool(tx["vin"]) and "coinbase" in tx["vin"][0]
+            size = int(tx.get("size", 0))
+            fee = _satoshi(tx["fee"], where, "fee") if "fee" in tx else UNKNOWN
+            lock = int(tx.get("locktime", 0))
+            version, virtual = int(tx.get("version", 1)), int(tx.get("vsize", size))
+            transactions.append((tx["txid"], height, time, number, coinbase, version, lock, size, virtual, fee))
+            if not coinbase:
+                inputs += [_input(number, position, vin, where) for position, vin in enumerate(tx["vin"])]
+            outputs += [_output(number, vout, tx["txid"], where) for vout in tx["vout"]]
+        except KeyError as error:
+            raise DataError(where, str(error.args[0]), "is missing", _DETAIL) from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise DataError(where, "tx", f"is not a transaction ({error})", "fetch the block again") from error
+    return raw(transactions, inputs, outputs)
+
+
+def _input(tx: int, position: int, vin: dict[str, Any], where: str) -> tuple[Any, ...]:
+    address, kind, value = None, scripts.UNKNOWN_TYPE, UNKNOWN
+    previous = vin.get("prevout")
+    if previous is not None:
+        address, kind = _owner(previous["scriptPubKey"], vin["txid"], vin["vout"])
+        value = _satoshi(previous["value"], where, f"vin[{position}].prevout.value")
+    sequence = vin.get("sequence", FINAL_SEQUENCE)
+    return (tx, position, vin["txid"], int(vin["vout"]), address, value, kind, int(sequence))
+
+
+def _output(tx: int, vout: dict[str, Any], txid: str, where: str) -> tuple[Any, ...]:
+    address, kind = _owner(vout["scriptPubKey"], txid, vout["n"])
+    return (tx, int(vout["n"]), address, _satoshi(vout["value"], where, f"vout[{vout['n']}].value"), kind)
+
+
+def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, int]:
+    """Address and type of an output: what the node says (nodes before version 22 list `addresses`), else the script."""
+    told = script.get("hex", "")
+    kind = scripts.TYPE_CODE.get(str(script.get("type")))
+    if kind is None:
+        kind = scripts.script_type(told) if told else scripts.UNKNOWN_TYPE
+    if kind == scripts.TYPE_CODE["nulldata"] or told.startswith("6a"):  # OP_RETURN, also where the node is unsure
+        return None, scripts.TYPE_CODE["nulldata"]
+    several = script.get("addresses") or []
+    address = script.get("address") or (several[0] if len(several) == 1 else None)
+    return address or told or f"{txid}:{number}", kind
+
+
+def _satoshi(value: Any, where: str, field: str) -> int:
+    """Bitcoin, as a decimal, to whole satoshi."""
+    try:
+        amount = Decimal(str(value)) * SATOSHI
+        whole = int(amount)
+    except (InvalidOperation, ValueError, OverflowError):
+        whole, amount = -1, Decimal("NaN")
+    if whole < 0 or whole != amount:
+        raise DataError(where, field, f"{value!s} is not an amount in bitcoin", "amounts have at most 8 decimals")
+    return whole
+
+
+def _whole(value: Any, where: str, field: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise DataError(where, field, f"{value!r} is not a whole number", _DETAIL)
+    return value

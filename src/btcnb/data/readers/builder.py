@@ -1,0 +1,253 @@
+"""From raw columns, as a source tells them, to `Transactions`: order, previous outputs, address ids, fees.
+
+A reader makes `Raw` parts, in any number (chunked input gives the same result as one shot), and calls `assemble`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from btcnb.data.transactions import INPUT_COLUMNS, OUTPUT_COLUMNS, TRANSACTION_COLUMNS, UNKNOWN, Transactions
+from btcnb.errors import DataError, ParameterError
+
+IntArray = npt.NDArray[np.int64]
+Columns = dict[str, npt.NDArray[Any]]
+Missing = Literal["warn", "error", "ignore"]
+
+FINAL_SEQUENCE = 0xFFFFFFFF
+"""Sequence number of an input that signals nothing; stands where a source does not tell it."""
+
+
+class MissingOutputsWarning(UserWarning):
+    """Some inputs spend outputs that neither the source nor the table tells."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """One part of a source in columns. `tx` counts the part's own transactions from 0; coinbases have no input rows.
+
+    transactions: the columns of `TRANSACTION_COLUMNS`; `index` -1 where unknown, `fee` -1 where not told
+    inputs:       tx, index, spent_transaction_hash, spent_output_index, address (str or None), value (-1 unknown),
+                  script_type, sequence
+    outputs:      tx, index, address (str or None), value, script_type
+    """
+
+    transactions: Columns
+    inputs: Columns
+    outputs: Columns
+
+
+RAW_INPUTS = tuple(column for column in INPUT_COLUMNS if column != "spent_output")
+RAW_OUTPUTS = tuple(OUTPUT_COLUMNS)
+
+
+def columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str], kinds: dict[str, str]) -> Columns:
+    """Row tuples as one array per name; "str" columns and addresses become object arrays."""
+    lists = zip(*rows, strict=True) if rows else ([] for _ in names)
+    return {
+        name: np.fromiter(values, dtype=object, count=len(rows))
+        if kinds[name] == "str" or name == "address"
+        else np.array(values, dtype=kinds[name])
+        for name, values in zip(names, lists, strict=True)
+    }
+
+
+def raw(
+    transactions: Sequence[tuple[Any, ...]], inputs: Sequence[tuple[Any, ...]], outputs: Sequence[tuple[Any, ...]]
+) -> Raw:
+    """A part from row tuples, in the order of `TRANSACTION_COLUMNS`, `RAW_INPUTS` and `RAW_OUTPUTS`."""
+    return Raw(
+        columns(transactions, tuple(TRANSACTION_COLUMNS), TRANSACTION_COLUMNS),
+        columns(inputs, RAW_INPUTS, INPUT_COLUMNS),
+        columns(outputs, RAW_OUTPUTS, OUTPUT_COLUMNS),
+    )
+
+
+def assemble(parts: Sequence[Raw], source: str, missing: Missing = "warn") -> Transactions:
+    """Transactions in chain order, previous outputs resolved inside the table, address ids by first appearance.
+
+    A transaction listed twice (same hash and block) counts once. `missing` says what to do about inputs whose address
+    or value neither the source nor an earlier output tells: "warn" and "ignore" keep them with -1 (and count them in
+    one warning), "error" raises.
+    """
+    if missing not in ("warn", "error", "ignore"):
+        raise ParameterError(f"missing: {missing!r} is not one of 'warn', 'error', 'ignore'.")
+    whole = _joined(parts)
+    if not len(whole.transactions["hash"]):
+        raise DataError(source, "transactions", "there are none", "check the path, the heights and the pattern")
+    whole = _reordered(whole, _chain_order(whole.transactions))
+    _number_blocks(whole.transactions)
+    _require_amounts(whole, source)
+    _resolve(whole, source)
+    _fill_fees(whole, source)
+    _report_missing(whole.inputs, source, missing)
+    addresses = _number_addresses(whole)
+    return Transactions.checked(
+        pd.DataFrame(whole.transactions, columns=list(TRANSACTION_COLUMNS)),
+        pd.DataFrame(whole.inputs, columns=list(INPUT_COLUMNS)),
+        pd.DataFrame(whole.outputs, columns=list(OUTPUT_COLUMNS)),
+        addresses=addresses,
+        source=source,
+    )
+
+
+def _joined(parts: Sequence[Raw]) -> Raw:
+    first = np.cumsum([0, *(len(part.transactions["hash"]) for part in parts)])
+    tables: list[Columns] = []
+    for table, names in (
+        ("transactions", tuple(TRANSACTION_COLUMNS)),
+        ("inputs", RAW_INPUTS),
+        ("outputs", RAW_OUTPUTS),
+    ):
+        pieces = [getattr(part, table) for part in parts] or [getattr(raw([], [], []), table)]
+        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
+        if "tx" in names:
+            joined["tx"] = np.concatenate([piece["tx"] + base for piece, base in zip(pieces, first, strict=False)])
+        tables.append(joined)
+    return Raw(*tables)
+
+
+def _chain_order(transactions: Columns) -> IntArray:
+    """Rows in chain order without repeats. Blocks with an unknown index keep file order, coinbase first."""
+    block, index = transactions["block_number"], transactions["index"].copy()
+    loose = np.isin(block, np.unique(block[index < 0]))
+    index[loose] = np.where(transactions["is_coinbase"][loose], -1, 0)
+    order = np.lexsort((index, block))
+    twice = pd.DataFrame({"hash": transactions["hash"], "block": block}).iloc[order].duplicated().to_numpy()
+    return order[~twice]
+
+
+def _reordered(part: Raw, order: IntArray) -> Raw:
+    position = np.full(len(part.transactions["hash"]), UNKNOWN, dtype=np.int64)
+    position[order] = np.arange(len(order))
+    transactions = {name: values[order] for name, values in part.transactions.items()}
+    sides = []
+    for side in (part.inputs, part.outputs):
+        tx = position[side["tx"]]
+        rows = np.lexsort((side["index"], tx))
+        rows = rows[tx[rows] >= 0]
+        sides.append({name: values[rows] for name, values in side.items()} | {"tx": tx[rows]})
+    return Raw(transactions, *sides)
+
+
+def _number_blocks(transactions: Columns) -> None:
+    """Positions for blocks where some are unknown: 0 for the coinbase, 1, 2, … for the others, in order."""
+    block, index = transactions["block_number"], transactions["index"]
+    loose = np.isin(block, np.unique(block[index < 0]))
+    if loose.any():
+        frame = pd.DataFrame({"block": block[loose], "coinbase": transactions["is_coinbase"][loose]})
+        headless = ~frame.groupby("block")["coinbase"].transform("any").to_numpy()
+        index[loose] = frame.groupby("block").cumcount().to_numpy() + headless
+
+
+def _resolve(part: Raw, source: str) -> None:
+    """Link each input to the output it spends, if that lies in the table; address, value and type come from there."""
+    inputs, outputs = part.inputs, part.outputs
+    hashes = pd.Index(part.transactions["hash"])
+    parent = _latest(hashes, inputs["spent_transaction_hash"])
+    keys = outputs["tx"] * 2**32 + outputs["index"]  # ascending, because outputs are sorted by (tx, index)
+    wanted = np.where(parent >= 0, parent * 2**32 + inputs["spent_output_index"], UNKNOWN)
+    row = np.searchsorted(keys, wanted)
+    found = (row < len(keys)) & (keys[np.minimum(row, len(keys) - 1)] == wanted) if len(keys) else row < 0
+    absent = (parent >= 0) & ~found
+    if absent.any():
+        name, number = (inputs[column][absent][0] for column in ("spent_transaction_hash", "spent_output_index"))
+        raise DataError(source, "inputs.spent_output_index", f"{name} has no output {number}", "check the transaction")
+    inputs["spent_output"] = np.where(found, row, UNKNOWN)
+    spent = row[found]
+    told = inputs["value"][found]
+    differ = (told >= 0) & (told != outputs["value"][spent])
+    if differ.any():
+        at = int(differ.argmax())
+        raise DataError(
+            source,
+            "inputs.value",
+            f"an input of {part.transactions['hash'][inputs['tx'][found][at]]} states {told[at]} satoshi, "
+            f"the output it spends holds {outputs['value'][spent[at]]}",
+            "one of the two transactions is wrong",
+        )
+    for column in ("address", "value", "script_type"):
+        inputs[column][found] = outputs[column][spent]
+    inputs["spent_transaction_hash"][found] = None
+
+
+def _latest(hashes: pd.Index, wanted: npt.NDArray[Any]) -> IntArray:
+    """Position of each wanted hash, -1 where absent; of the two early coinbases that repeat a hash, the later one."""
+    if hashes.is_unique:
+        return hashes.get_indexer(pd.Index(wanted)).astype(np.int64)
+    last = pd.Series(np.arange(len(hashes)), index=hashes)
+    last = last[~last.index.duplicated(keep="last")]
+    return last.reindex(wanted).fillna(UNKNOWN).to_numpy(dtype=np.int64)
+
+
+def _fill_fees(part: Raw, source: str) -> None:
+    """Fee = inputs - outputs where all inputs are known; else what the source told; 0 for a coinbase."""
+    number = len(part.transactions["hash"])
+    values = part.inputs["value"]
+    paid = _sum(part.outputs["tx"], part.outputs["value"], number)
+    received = _sum(part.inputs["tx"], np.maximum(values, 0), number)
+    unknown = _sum(part.inputs["tx"], (values < 0).astype(np.int64), number) > 0
+    coinbase = part.transactions["is_coinbase"]
+    fee = np.where(unknown, part.transactions["fee"], received - paid)
+    fee[coinbase] = 0
+    negative = ~unknown & (fee < 0)
+    if negative.any():
+        at = int(negative.argmax())
+        raise DataError(
+            source,
+            "outputs.value",
+            f"{part.transactions['hash'][at]} pays out {paid[at]} satoshi and takes in {received[at]}",
+            "check its inputs and the unit of the amounts",
+        )
+    part.transactions["fee"] = np.maximum(fee, UNKNOWN)
+
+
+def _sum(groups: IntArray, values: IntArray, number: int) -> IntArray:
+    total = np.zeros(number, dtype=np.int64)
+    np.add.at(total, groups, values)
+    return total
+
+
+def _report_missing(inputs: Columns, source: str, missing: Missing) -> None:
+    unknown = (inputs["value"] < 0) | pd.isna(inputs["address"])
+    if missing == "ignore" or not unknown.any():
+        return
+    problem = f"{unknown.sum()} of {len(unknown)} inputs spend outputs that lie outside the data"
+    if missing == "error":
+        raise DataError(
+            source, "inputs.spent_transaction_hash", problem, "add the earlier blocks or ask for verbosity 3"
+        )
+    warnings.warn(f"{source}: {problem}; their address and value are -1 where not told.", MissingOutputsWarning, 4)
+
+
+def _number_addresses(part: Raw) -> npt.NDArray[Any]:
+    """Replace address strings by ids, in order of first appearance: block by block, inputs before outputs."""
+    inputs, outputs = part.inputs, part.outputs
+    number = len(part.transactions["hash"])
+    transactions = np.arange(number + 1)
+    input_place = np.arange(len(inputs["tx"])) + np.searchsorted(outputs["tx"], transactions)[inputs["tx"]]
+    output_place = np.arange(len(outputs["tx"])) + np.searchsorted(inputs["tx"], transactions)[outputs["tx"] + 1]
+    merged = np.empty(len(input_place) + len(output_place), dtype=object)
+    merged[input_place], merged[output_place] = inputs["address"], outputs["address"]
+    codes, addresses = pd.factorize(merged)
+    inputs["address"], outputs["address"] = codes[input_place], codes[output_place]
+    return np.asarray(addresses, dtype=object)
+
+
+def _require_amounts(part: Raw, source: str) -> None:
+    bad = part.outputs["value"] < 0
+    if bad.any():
+        at = int(bad.argmax())
+        raise DataError(
+            source,
+            "outputs.value",
+            f"one of {part.transactions['hash'][part.outputs['tx'][at]]} holds {part.outputs['value'][at]} satoshi",
+            "amounts are at least 0",
+        )

@@ -1,0 +1,164 @@
+"""Dumplings text files: real CoinJoins, and the transactions around them.
+
+One line is one transaction, `txid:::block hash:::index in block:::unix time:::inputs:::outputs`. Items are separated by
+`}{`; an input is `txid-index-value+script hex+type`, an output `value+script hex+type`, amounts in satoshi.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+
+from btcnb.data.readers import scripts
+from btcnb.data.readers.archives import Member, members
+from btcnb.data.readers.block_order import block_ranks, fill_positions
+from btcnb.data.readers.builder import FINAL_SEQUENCE, Raw, assemble, raw
+from btcnb.data.transactions import UNKNOWN, Transactions
+from btcnb.errors import DataError
+
+_HEAD = {
+    "txid": re.compile(r"[0-9a-f]{64}"),
+    "block hash": re.compile(r"[0-9a-f]{64}"),
+    "index in block": re.compile(r"\d{1,9}"),
+    "unix time": re.compile(r"\d{1,12}"),
+}
+_ITEM = {
+    "inputs": re.compile(r"([0-9a-f]{64})-(\d{1,10})-(\d{1,16})\+((?:[0-9a-f]{2})*)\+(\w*)"),
+    "outputs": re.compile(r"(\d{1,16})\+((?:[0-9a-f]{2})*)\+(\w*)"),
+}
+_SHAPE = {"inputs": "txid-index-value+script+type", "outputs": "value+script+type"}
+_NO_TRANSACTION = "0" * 64  # what a coinbase spends
+_KNOWN_FILES = ("*CoinJoin*", "*PostMix*", "*Tx0*")
+
+
+@dataclass
+class _Line:
+    """One transaction as its line tells it."""
+
+    txid: str
+    block: str
+    index: int
+    time: int
+    inputs: list[tuple[str, str, str, str, str]]  # txid, output index, value, script, type
+    outputs: list[tuple[str, str, str]]  # value, script, type
+    files: list[str] = field(default_factory=list)
+
+
+def read_dumplings(
+    path: str | Path, names: str | Sequence[str] | None = None, heights: Mapping[str, int] | None = None
+) -> Transactions:
+    """Transactions of a Dumplings file, or of all such files in a folder or zip; each txid once.
+
+    names:   read only the files whose name (without `.txt`) matches one of these patterns, e.g. `"SamouraiCoinJoins"`
+    heights: block hash -> height, where you know it
+
+    `transactions` has one column more, `file`: the name of the file a transaction stands in, several joined by `+`.
+    What Dumplings does not tell is filled in: `block_number` is the rank of the block by time (then hash, and never
+    before a block it spends from) unless `heights` has it; a position in the block that is unknown (Tx0 files say 0)
+    becomes the first free one after what it spends from; `version` 1, `lock_time` 0, `size` 0, `sequence` final.
+    Addresses are mainnet addresses of standard scripts, else the script's hex; their type is read off the script.
+    """
+    lines: dict[str, _Line] = {}
+    for member in _chosen(path, names):
+        for line in _parsed(member):
+            known = lines.setdefault(line.txid, line)
+            known.index = max(known.index, line.index)
+            if member.stem not in known.files:
+                known.files.append(member.stem)
+    listed = list(lines.values())
+    fill_positions(listed)
+    txs = assemble([_raw(listed, _numbers(listed, heights, path))], str(path))
+    files = ["+".join(lines[txid].files) for txid in txs.transactions["hash"]]
+    return replace(
+        txs, transactions=txs.transactions.assign(file=np.array(files, dtype=object)).astype({"file": "str"})
+    )
+
+
+def _chosen(path: str | Path, names: str | Sequence[str] | None) -> list[Member]:
+    found = members(path, "*.txt")
+    if names is not None:
+        patterns = [names] if isinstance(names, str) else list(names)
+        found = [member for member in found if any(fnmatch(member.stem, pattern) for pattern in patterns)]
+    if not found:
+        raise DataError(path, "files", "no Dumplings file (*.txt) is there", "check the path and the names")
+    if len(found) == 1:
+        return found
+    return [member for member in found if _looks_like_dumplings(member)]
+
+
+def _looks_like_dumplings(member: Member) -> bool:
+    """A known name, whatever it holds; or any text whose first line has the separator."""
+    if any(fnmatch(member.stem, pattern) for pattern in _KNOWN_FILES):
+        return True
+    with member.open() as stream:
+        return b":::" in stream.readline()
+
+
+def _parsed(member: Member) -> Iterator[_Line]:
+    with member.open() as stream:
+        for number, content in enumerate(stream, start=1):
+            text = content.decode("utf-8-sig", errors="replace").strip()
+            if text:
+                yield _line(text, f"{member.source}, line {number}")
+
+
+def _line(text: str, where: str) -> _Line:
+    fields = text.split(":::")
+    if len(fields) != 6:
+        raise DataError(where, "line", f"has {len(fields)} fields, not 6", "it may be cut short; fix or drop it")
+    for (name, shape), value in zip(_HEAD.items(), fields, strict=False):
+        if not shape.fullmatch(value):
+            raise DataError(where, name, f"{_short(value)} is not one", "fix or drop the line")
+    txid, block, index, time = fields[:4]
+    inputs = [parts for parts in _items(fields[4], "inputs", where) if parts[0] != _NO_TRANSACTION]
+    return _Line(txid, block, int(index), int(time), inputs, _items(fields[5], "outputs", where))  # type: ignore[arg-type]
+
+
+def _items(text: str, side: str, where: str) -> list[tuple[str, ...]]:
+    shape = _ITEM[side]
+    found = []
+    for position, item in enumerate(text.split("}{") if text else ()):
+        match = shape.fullmatch(item)
+        if match is None:
+            raise DataError(
+                where, f"{side}[{position}]", f"{_short(item)} is not {_SHAPE[side]}", "fix or drop the line"
+            )
+        found.append(match.groups())
+    return found
+
+
+def _short(value: str) -> str:
+    return repr(value if len(value) <= 60 else f"{value[:40]}…{value[-12:]}")
+
+
+def _numbers(lines: Sequence[_Line], heights: Mapping[str, int] | None, path: str | Path) -> dict[str, int]:
+    times = {line.block: line.time for line in lines}
+    if heights is None:
+        return block_ranks(lines, times, str(path))
+    unknown = next((block for block in times if block not in heights), None)
+    if unknown is not None:
+        raise DataError(path, "heights", f"block {unknown} has none", "give the height of every block, or of none")
+    return {block: heights[block] for block in times}
+
+
+def _raw(lines: Sequence[_Line], numbers: Mapping[str, int]) -> Raw:
+    given = [script for line in lines for side in (line.inputs, line.outputs) for *_, script, _ in side]
+    addresses, types = scripts.addresses(np.array([*given, ""], dtype=object)[:-1])
+    next_script = zip(addresses, types, strict=True)
+    transactions, inputs, outputs = [], [], []
+    for tx, line in enumerate(lines):
+        coinbase = not line.inputs
+        block = (numbers[line.block], line.time, 0 if coinbase else line.index)
+        transactions.append((line.txid, *block, coinbase, 1, 0, 0, 0, UNKNOWN))
+        for position, (txid, output, value, _, _) in enumerate(line.inputs):
+            address, kind = next(next_script)
+            inputs.append((tx, position, txid, int(output), address, int(value), kind, FINAL_SEQUENCE))
+        for position, (value, _, _) in enumerate(line.outputs):
+            address, kind = next(next_script)
+            outputs.append((tx, position, address, int(value), kind))
+    return raw(transactions, inputs, outputs)

@@ -1,0 +1,170 @@
+"""JSON lines in the bitcoin-etl schema, one transaction a line, to raw columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import islice
+from typing import IO, Any
+
+import numpy as np
+
+from btcnb.data.readers.archives import Member
+from btcnb.data.readers.builder import FINAL_SEQUENCE, Raw
+from btcnb.data.readers.etl_columns import Where, flags, output_owners, required_text, times, type_codes, whole
+from btcnb.data.transactions import UNKNOWN
+from btcnb.errors import DataError
+
+LINES_A_PART = 20_000
+
+_TRANSACTION = (
+    "hash",
+    "block_number",
+    "block_timestamp",
+    "index",
+    "is_coinbase",
+    "version",
+    "lock_time",
+    "size",
+    "virtual_size",
+    "fee",
+)
+_INPUT = ("index", "spent_transaction_hash", "spent_output_index", "addresses", "value", "type", "sequence", "address")
+_OUTPUT = ("index", "script_hex", "addresses", "value", "type", "address")
+
+Line = tuple[int, dict[str, Any]]
+
+
+def read_json(member: Member, unit: int) -> Iterator[Raw]:
+    """The transactions of one file, a part at a time; lines that describe blocks are passed over."""
+    with member.open() as stream:
+        lines = _transactions(stream, member.source)
+        while part := list(islice(lines, LINES_A_PART)):
+            yield _raw(part, member.source, unit)
+
+
+def _transactions(stream: IO[bytes], source: str) -> Iterator[Line]:
+    for number, content in enumerate(stream, start=1):
+        if not content.strip():
+            continue
+        try:
+            record = json.loads(content, parse_float=Decimal)
+        except ValueError as error:
+            raise DataError(
+                f"{source}, line {number}", "JSON", f"is broken or cut short ({error})", "fix it"
+            ) from error
+        records = record if isinstance(record, list) else [record]
+        for one in records:
+            if not isinstance(one, dict):
+                raise DataError(f"{source}, line {number}", "JSON", "is not a transaction", "write one object a line")
+            if one.get("type") != "block" and "merkle_root" not in one:
+                yield number, one
+
+
+def _raw(lines: list[Line], source: str, unit: int) -> Raw:
+    numbers = [number for number, _ in lines]
+    transactions, inputs, outputs = [], [], []
+    for tx, (number, record) in enumerate(lines):
+        transactions.append([record.get(name) for name in _TRANSACTION])
+        for position, item in enumerate(_list(record, "inputs", source, number)):
+            inputs.append((tx, position, *(item.get(name) for name in _INPUT)))
+        if "outputs" not in record:
+            raise DataError(f"{source}, line {number}", "outputs", "is missing", "export whole transactions")
+        for position, item in enumerate(_list(record, "outputs", source, number)):
+            outputs.append((tx, position, *(item.get(name) for name in _OUTPUT)))
+
+    def at(field: str) -> Where:
+        return lambda row: (f"{source}, line {numbers[row]}", field)
+
+    head = dict(zip(_TRANSACTION, zip(*transactions, strict=True), strict=True))
+    size = whole(head["size"], at("size"), default=0)
+    told = flags(head["is_coinbase"], at("is_coinbase"))
+    into = _side(inputs, _INPUT)
+    coinbase = _coinbases(told, into)
+    columns = {
+        "hash": required_text(head["hash"], at("hash")),
+        "block_number": whole(head["block_number"], at("block_number")),
+        "block_timestamp": times(head["block_timestamp"], at("block_timestamp")),
+        "index": whole(head["index"], at("index"), default=UNKNOWN),
+        "is_coinbase": coinbase,
+        "version": whole(head["version"], at("version"), default=1, low=None),
+        "lock_time": whole(head["lock_time"], at("lock_time"), default=0),
+        "size": size,
+        "virtual_size": whole([v or s for v, s in zip(head["virtual_size"], size, strict=True)], at("virtual_size")),
+        "fee": whole(head["fee"], at("fee"), default=UNKNOWN, unit=unit, low=None),
+    }
+    kept = [row for row in inputs if not coinbase[row[0]]]
+    return Raw(columns, _inputs(kept, source, numbers, unit), _outputs(outputs, columns["hash"], source, numbers, unit))
+
+
+def _list(record: dict[str, Any], side: str, source: str, number: int) -> list[dict[str, Any]]:
+    items = record.get(side) or []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise DataError(f"{source}, line {number}", side, "is not a list of objects", "export nested records")
+    return items
+
+
+def _side(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
+    lists = list(zip(*rows, strict=True)) if rows else [()] * (len(names) + 2)
+    return dict(zip(("tx", "position", *names), lists, strict=True))
+
+
+def _coinbases(told: list[bool | None], inputs: dict[str, tuple[Any, ...]]) -> Any:
+    """As told; where not told, a transaction that spends nothing."""
+    spends = np.zeros(len(told), dtype=bool)
+    for tx, spent in zip(inputs["tx"], inputs["spent_transaction_hash"], strict=True):
+        spends[tx] |= spent is not None
+    return np.array([not spends[tx] if flag is None else flag for tx, flag in enumerate(told)], dtype=bool)
+
+
+def _inputs(rows: list[tuple[Any, ...]], source: str, numbers: list[int], unit: int) -> dict[str, Any]:
+    side = _side(rows, _INPUT)
+
+    def at(field: str) -> Where:
+        return lambda row: (f"{source}, line {numbers[side['tx'][row]]}", f"inputs[{side['position'][row]}].{field}")
+
+    return {
+        "tx": np.array(side["tx"], dtype=np.int64),
+        "index": whole(_or_position(side), at("index")),
+        "spent_transaction_hash": np.array([*side["spent_transaction_hash"], None], dtype=object)[:-1],
+        "spent_output_index": whole(side["spent_output_index"], at("spent_output_index"), default=UNKNOWN),
+        "address": _joined(side),
+        "value": whole(side["value"], at("value"), default=UNKNOWN, unit=unit),
+        "script_type": type_codes(side["type"]),
+        "sequence": whole(side["sequence"], at("sequence"), default=FINAL_SEQUENCE),
+    }
+
+
+def _outputs(rows: list[tuple[Any, ...]], hashes: Any, source: str, numbers: list[int], unit: int) -> dict[str, Any]:
+    side = _side(rows, _OUTPUT)
+
+    def at(field: str) -> Where:
+        return lambda row: (f"{source}, line {numbers[side['tx'][row]]}", f"outputs[{side['position'][row]}].{field}")
+
+    index = whole(_or_position(side), at("index"))
+    address, types = output_owners(
+        _joined(side),
+        np.array([*side["script_hex"], None], dtype=object)[:-1],
+        type_codes(side["type"]),
+        lambda row: f"{hashes[side['tx'][row]]}:{index[row]}",
+    )
+    return {
+        "tx": np.array(side["tx"], dtype=np.int64),
+        "index": index,
+        "address": address,
+        "value": whole(side["value"], at("value"), unit=unit),
+        "script_type": types,
+    }
+
+
+def _or_position(side: dict[str, tuple[Any, ...]]) -> list[Any]:
+    return [p if index is None else index for index, p in zip(side["index"], side["position"], strict=True)]
+
+
+def _joined(side: dict[str, tuple[Any, ...]]) -> Any:
+    """One string an item: its only address, the addresses of a bare multisig joined by commas, None without any."""
+    joined = [
+        ",".join(several) if several else one for several, one in zip(side["addresses"], side["address"], strict=True)
+    ]
+    return np.array([*joined, None], dtype=object)[:-1]
