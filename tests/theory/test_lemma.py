@@ -58,7 +58,10 @@ def test_no_form_is_ever_violated(sizes, kind):
     for weight in (1e-3, 0.01, 0.05, 0.2, 1.0):
         for flips in (1, 2, 5):
             batch = lemma_batch(
-                perturbed_graphs(labels, flips, 200, weight=weight, rng=rng), labels, normalised=kind[0], self_loops=kind[1]
+                perturbed_graphs(labels, flips, 200, weight=weight, rng=rng),
+                labels,
+                normalised=kind[0],
+                self_loops=kind[1],
             )
             for form in FORMS:
                 if (kind, form) != ((True, True), "printed"):  # the printed constant is not claimed for self-loops
@@ -102,7 +105,8 @@ def test_sin_two_theta(k, ratio, seed):
 
 
 def test_the_sharp_constant_cannot_be_improved_for_symmetric_matrices():
-    """Rotate a pair across clusters and a pair inside one as far as sin 2θ = 2ε/g allows: the distances meet at the bound."""
+    """Rotate a pair across clusters and a pair inside one as far as sin 2θ = 2ε/g allows: the distances meet at the
+    bound."""
     size = 5
     n, gap = 2 * size, float(size)
     labels = np.repeat([0, 1], size)
@@ -132,13 +136,15 @@ def test_printed_constant_never_falls_below_the_proof_for_the_unnormalised_lapla
         labels = np.repeat(np.arange(len(sizes)), sizes)
         A = perturbed_graphs(labels, 2, 1, weight=0.1, rng=np.random.default_rng(0))[0]
         assert lemma_margin(A, labels).M >= lemma_margin(A, labels, form="proof").M - 1e-12
-        assert lemma_margin(A, labels, normalised=True).M == pytest.approx(
-            lemma_margin(A, labels, normalised=True, form="proof").M
+        assert (
+            pytest.approx(lemma_margin(A, labels, normalised=True, form="proof").M)
+            == lemma_margin(A, labels, normalised=True).M
         )
 
 
 def test_singletons_alone_are_always_separable():
-    """S_max = 1: the printed M is 0 whatever the graph, and rightly so, since all n eigenvectors keep all nodes √2 apart."""
+    """S_max = 1: the printed M is 0 whatever the graph, and rightly so, since all n eigenvectors keep all nodes √2
+    apart."""
     rng = np.random.default_rng(1)
     A = (rng.random((200, 6, 6)) < 0.5).astype(float)
     A = np.triu(A, 1) + np.swapaxes(np.triu(A, 1), 1, 2)

@@ -138,8 +138,11 @@ def best_cut(Z: npt.ArrayLike, labels: npt.ArrayLike) -> Cut:
         if step + 1 == len(Z) or Z[step + 1, 2] > Z[step, 2]:
             best = max(best, (_adjusted_rand(together, made, truth_pairs, n), step + 1), key=lambda entry: entry[0])
     score, merges = best
-    heights = np.concatenate([[0.0], Z[:, 2], Z[-1:, 2]])
-    return Cut(float((heights[merges] + heights[merges + 1]) / 2), score, bool(score == 1.0))
+    heights = np.concatenate([[0.0], Z[:, 2], [np.inf]])
+    below, above = float(heights[merges]), float(heights[merges + 1])
+    middle = (below + above) / 2 if np.isfinite(above) else below
+    # Two heights that differ by rounding have no number between them: then the lower one is the cut.
+    return Cut(middle if middle < above else below, score, bool(score == 1.0))
 
 
 def _adjusted_rand(together: float, made: float, truth: float, n: int) -> float:

@@ -29,6 +29,9 @@ from btcnb.theory.spectral import DENSE_LIMIT, dense, laplacian_distance, operat
 
 TheoremForm = Literal["printed", "proof", "optimal", "sharp"]
 
+ROUNDING = 1e-13
+"""Relative size below which a filter value or a singular value is taken for zero."""
+
 LEAKAGE = {"printed": 1.0, "proof": 4.0, "optimal": 2 * sqrt(2)}
 """The factor in front of β in each form that has the paper's shape."""
 
@@ -152,20 +155,29 @@ def split_spectrum(L: Any, k: int, response: PolynomialFilter) -> tuple[FloatArr
     n = L.shape[0]
     if n <= DENSE_LIMIT:
         values, vectors = scipy.linalg.eigh(dense(L))
-        size = np.abs(response(values))
+        size = _without_rounding(response(values), response)
         beta = float(size[k:].max()) if k < n else 0.0
         return vectors[:, :k], FilterQuality(float(size[:k].max()), beta, float(size[:k].min()))
     values, vectors = smallest_eigenpairs(L, min(k + 1, n))
-    size = np.abs(response(values[:k]))
+    size = _without_rounding(response(values[:k]), response)
     beta = response.extreme(float(values[k]), operator_norm(L)) if k < n else 0.0
     return vectors[:, :k], FilterQuality(float(size.max()), beta, float(size.min()))
+
+
+def _without_rounding(values: FloatArray, response: PolynomialFilter) -> FloatArray:
+    """|values|, with what rounding alone can make set to 0: a guarantee must not rest on a γ of 1e-16."""
+    size = np.abs(values)
+    return np.where(size < ROUNDING * np.abs(response.coefficients).sum(), 0.0, size)
 
 
 def left_sigma_min(low: FloatArray) -> float:
     """The least ‖zᵀB‖ over unit z, for B of shape (k, m): the proof's σ_min. It is 0 when m < k, whatever the last
     singular value says."""
     k, m = low.shape
-    return float(np.linalg.svd(low, compute_uv=False)[-1]) if m >= k else 0.0
+    if m < k:
+        return 0.0
+    singular = np.linalg.svd(low, compute_uv=False)
+    return float(singular[-1]) if singular[-1] > ROUNDING * singular[0] else 0.0
 
 
 def _paper_sides(lemma: LemmaMargin, quality: FilterQuality, parts: _Features, leakage: float) -> tuple[float, float]:
