@@ -1,14 +1,15 @@
 """Expensive artefacts, kept on disk by content: what one chapter has computed, no other computes again.
 
-`@cached("data")` stores a function's result under `.cache/`, keyed by its arguments, by the function and by the source of the
-named sub-packages: change the simulator and everything simulated is made anew. A lock per call keeps two chapters that
-run side by side from computing the same thing twice.
+`@cached("data")` stores a function's result under `.cache/`, keyed by its arguments, by the function and by the source
+of the named sub-packages: change the simulator and everything simulated is made anew. A lock per call keeps two
+chapters that run side by side from computing the same thing twice.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -47,15 +48,18 @@ def source_hash(*parts: str) -> str:
 def cached(*parts: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator: keep the function's results on disk until its arguments or the sources of `parts` change.
 
-    Arguments and result must pickle; arguments are compared by value. The plain function stays reachable as `.__wrapped__`.
+    Arguments and result must pickle; arguments are compared by value. `.__wrapped__` is the plain function.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         name = f"{function.__module__}.{function.__qualname__}"
+        signature = inspect.signature(function)
 
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-            key = joblib.hash((name, source_hash(*parts), args, sorted(kwargs.items())))
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()  # f(3) and f(x=3) are the same call
+            key = joblib.hash((name, source_hash(*parts), sorted(bound.arguments.items())))
             path = cache_folder() / name / f"{key}.joblib"
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +79,6 @@ def _write(result: Any, path: Path) -> None:
     partial = path.with_suffix(f".{os.getpid()}.partial")
     try:
         joblib.dump(result, partial, compress=("zlib", 1))
-        os.replace(partial, path)
+        partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
