@@ -57,6 +57,7 @@ def load_model(path: str | Path) -> Encoder:
 
 
 def model_from(state: dict[str, Any]) -> Encoder:
-    encoder = Encoder(TrainConfig.from_json(state["config"]), state["in_channels"], state["edge_channels"])
+    with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
+        encoder = Encoder(TrainConfig.from_json(state["config"]), state["in_channels"], state["edge_channels"])
     encoder.load_state_dict(state["model"])
     return encoder.eval()

@@ -64,7 +64,7 @@ def tune_resolution(
         found = communities(simple, method, resolution, seed)
         rows.append((resolution, simple.modularity(found.tolist()), len(np.unique(found))))
     table = pd.DataFrame(rows, columns=["resolution", "modularity", "communities"])
-    return float(table.loc[table["modularity"].idxmax(), "resolution"]), table
+    return float(table["resolution"].to_numpy()[table["modularity"].to_numpy().argmax()]), table
 
 
 def undirected(graph: AddressGraph | igraph.Graph) -> igraph.Graph:

@@ -24,7 +24,7 @@ class TrainConfig:
     heads: int = 4
     """attention heads of the GAT"""
     hidden: int = 64
-    """size of the hidden embedding; of each head, concatenated, in a GAT (the embedding-dimension appendix implies so)"""
+    """size of the hidden embedding; in a GAT, of each head (as the embedding-dimension appendix implies)"""
     output: int = 128
     """size of the embedding"""
     output_heads: OutputHeads = "mean"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import functional
 
 from btcnb.data.address_graph import AddressGraph
 from btcnb.errors import ParameterError
@@ -31,7 +31,7 @@ def embed(model: Encoder, graph: AddressGraph | PreparedGraph, edges_per_block: 
     prepared = _prepared(model, graph)
     with torch.no_grad():
         *_, last = _layers(model, prepared, edges_per_block)
-        return F.normalize(last[1], dim=-1).numpy()
+        return functional.normalize(last[1], dim=-1).numpy()
 
 
 def layer_outputs(model: Encoder, graph: AddressGraph | PreparedGraph) -> dict[str, FloatArray]:
@@ -40,7 +40,7 @@ def layer_outputs(model: Encoder, graph: AddressGraph | PreparedGraph) -> dict[s
     with torch.no_grad():
         stages = {name: value.numpy() for name, value in _layers(model, prepared, EDGES_PER_BLOCK)}
     last = torch.from_numpy(stages[f"convolution {len(model.convs)}"])
-    return stages | {"unit rows": F.normalize(last, dim=-1).numpy()}
+    return stages | {"unit rows": functional.normalize(last, dim=-1).numpy()}
 
 
 def _prepared(model: Encoder, graph: AddressGraph | PreparedGraph) -> PreparedGraph:

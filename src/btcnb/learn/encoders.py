@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 from torch_geometric.utils import add_self_loops
 
@@ -64,8 +64,8 @@ class AttentionConv(GATConv):
         logits = (x @ to_source)[source] + (block.rows(x) @ to_target).repeat_interleave(count, dim=0)  # (E+D, H)
         if self.lin_edge is not None and block.edge_attr is not None:
             logits = logits + self._edge_logits(block.edge_attr, count, place, len(source))
-        attention = segment_softmax(F.leaky_relu(logits, self.negative_slope), indptr)
-        attention = F.dropout(attention, self.dropout, self.training)
+        attention = segment_softmax(functional.leaky_relu(logits, self.negative_slope), indptr)
+        attention = functional.dropout(attention, self.dropout, self.training)
         sums = weighted_sums(x, attention, indptr, source)  # (D, H, F)
         if self.concat:
             out = torch.einsum("dhf,hcf->dhc", sums, weight).reshape(-1, heads * width)
@@ -151,7 +151,7 @@ class Encoder(nn.Module):
 
         With these, layer l leaves out the nodes and edges that no later layer needs, as PyG's `trim_to_layer` does.
         """
-        return F.normalize(self.raw(x, edge_index, edge_attr, degree, nodes_per_hop, edges_per_hop), dim=-1)
+        return functional.normalize(self.raw(x, edge_index, edge_attr, degree, nodes_per_hop, edges_per_hop), dim=-1)
 
     def raw(
         self,
@@ -188,7 +188,7 @@ class Encoder(nn.Module):
         """What follows convolution `layer`: activation and dropout, nothing after the last."""
         if layer == len(self.convs) - 1:
             return x
-        return F.dropout(F.leaky_relu(x), self.config.dropout, self.training)
+        return functional.dropout(functional.leaky_relu(x), self.config.dropout, self.training)
 
     def plain(
         self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None, degree: Tensor | None = None
@@ -206,7 +206,7 @@ class Encoder(nn.Module):
             else:
                 out = conv(x, edge_index)
             x = self.between(layer, out)
-        return F.normalize(x, dim=-1)
+        return functional.normalize(x, dim=-1)
 
 
 def _convolution(config: TrainConfig, width: int, edge_channels: int, last: bool) -> tuple[nn.Module, int]:

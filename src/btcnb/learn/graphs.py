@@ -13,6 +13,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from btcnb.data.address_graph import AddressGraph
+from btcnb.data.features import edge_features as edge_table
+from btcnb.data.features import features as node_table
+from btcnb.data.landmarks import landmarks as nearness
 from btcnb.errors import DataError
 from btcnb.learn import kernels
 
@@ -108,20 +111,17 @@ def prepare(
 ) -> PreparedGraph:
     """An address graph with the paper's preprocessing (log, 5 to 95 % scaling, dollars) and optional landmarks.
 
+    Nearness to landmarks ignores the direction of edges, also where message passing does not.
+
     A graph that is prepared already is handed back as it is.
     """
     if isinstance(graph, PreparedGraph):
         return graph
     if graph.num_nodes == 0:
         raise DataError(name, "nodes", "the graph is empty", "give a graph with at least one node")
-    from btcnb.data.features import edge_features as edge_table
-    from btcnb.data.features import features
-
-    x = features(graph)
+    x = node_table(graph)
     if landmarks:
-        from btcnb.data.landmarks import landmark_encoding
-
-        x = np.concatenate([x, landmark_encoding(graph, landmarks)], axis=1)
+        x = np.concatenate([x, nearness(graph, landmarks)], axis=1)
     attributes = edge_table(graph) if edge_features else None
     return prepare_arrays(
         x, graph.edge_index(), graph.labels(), attributes, symmetrise, name=name, fingerprint=graph.fingerprint()

@@ -155,7 +155,7 @@ def _grown(array: Array) -> Array:
 
 @njit(cache=True)
 def with_self_loops(indptr: Array, source: Array, first: int) -> tuple[Array, Array, Array]:
-    """Append to each target its own position `first + target`: `indptr` (D+1), `source` (E+D), places of the old edges."""
+    """Append to each target its own row `first + target`: `indptr` (D+1), `source` (E+D), places of the old edges."""
     targets = len(indptr) - 1
     new_indptr = np.empty_like(indptr)
     new_source = np.empty(indptr[targets] - indptr[0] + targets, np.int64)

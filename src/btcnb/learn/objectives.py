@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn import functional
 from torch_geometric.sampler import BaseSampler
 
 from btcnb.data.address_graph import AddressGraph
@@ -87,7 +87,7 @@ def encode(encoder: Encoder, batch: Batch, unit: bool = True) -> Tensor:
     out = encoder.raw(
         batch.x, batch.edge_index, batch.edge_attr, batch.degree, batch.nodes_per_hop, batch.edges_per_hop
     )
-    return F.normalize(out, dim=-1) if unit else out
+    return functional.normalize(out, dim=-1) if unit else out
 
 
 class CoinJoinPairs:
@@ -106,7 +106,7 @@ class CoinJoinPairs:
         self.sampler = neighbour_sampler(union, config.fanout, config.seed)
 
     def draw(self, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
-        """Distinct pairs of distinct inputs from N_g graphs (all of them, if there are fewer): a (P,), b (P,), graph (P,)."""
+        """Distinct pairs of distinct inputs from N_g graphs (all, if there are fewer): a (P,), b (P,), graph (P,)."""
         number = min(self.config.coinjoin_graphs, len(self.inputs))
         chosen = np.sort(rng.choice(len(self.inputs), number, replace=False))
         firsts, seconds, owners = [], [], []
@@ -114,9 +114,8 @@ class CoinJoinPairs:
             rows = self.inputs[graph]
             possible = len(rows) * (len(rows) - 1) // 2
             picked = rng.choice(possible, min(self.config.coinjoin_pairs, possible), replace=False)
-            larger = ((1 + np.sqrt(1 + 8 * picked)) // 2).astype(
-                np.int64
-            )  # pair number q = larger(larger-1)/2 + smaller
+            # pairs are numbered q = larger (larger − 1) / 2 + smaller
+            larger = ((1 + np.sqrt(1 + 8 * picked)) // 2).astype(np.int64)
             firsts.append(rows[larger])
             seconds.append(rows[picked - larger * (larger - 1) // 2])
             owners.append(np.full(len(picked), graph))
@@ -162,7 +161,7 @@ class AutoEncoderObjective(nn.Module):
         embedding = encode(encoder, batches.draw(nodes, seed), unit=False)
         ends = embedding[torch.from_numpy(where.reshape(pairs.shape))]  # (2, pairs, d)
         truth = torch.cat([torch.ones(self.config.anchors), torch.zeros(self.config.anchors)])
-        return F.binary_cross_entropy_with_logits((ends[0] * ends[1]).sum(-1), truth)
+        return functional.binary_cross_entropy_with_logits((ends[0] * ends[1]).sum(-1), truth)
 
 
 class InfomaxObjective(nn.Module):
@@ -186,7 +185,7 @@ class InfomaxObjective(nn.Module):
         direction = self.score @ torch.sigmoid(real.mean(0))  # W s, (d,)
         logits = torch.cat([real @ direction, fake @ direction])
         truth = torch.cat([torch.ones(len(real)), torch.zeros(len(fake))])
-        return F.binary_cross_entropy_with_logits(logits, truth)
+        return functional.binary_cross_entropy_with_logits(logits, truth)
 
 
 def make_objective(config: TrainConfig, coinjoins: CoinJoinPairs | None = None) -> nn.Module:

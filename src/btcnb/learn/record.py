@@ -16,7 +16,7 @@ PACKAGES = ("btcnb", "torch", "torch_geometric", "numpy", "numba")
 
 
 def flat_record(config: TrainConfig, metrics: dict[str, Any], seconds: float, fingerprint: str) -> dict[str, Any]:
-    """Configuration, metrics, seconds, peak memory of the process (MB), versions and a hash of the data; all plain values."""
+    """Configuration, metrics, seconds, peak memory of the process (MB), versions, a hash of the data; plain values."""
     settings = {name: _plain(value) for name, value in asdict(config).items()}
     return {
         **settings,

@@ -63,10 +63,12 @@ def train(
 ) -> Run:
     """Train an encoder.
 
-    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each. valid: the graph whose loss steers the
-    learning rate and picks the best epoch; without it the training loss does. coinjoins: graphs around one CoinJoin each,
-    for the repulsion term. directory: where `best.pt` and `last.pt` are kept, written after every epoch; with `resume` the
-    run continues from there (more epochs than before may be asked for).
+    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each
+    valid: the graph whose loss steers the learning rate and picks the best epoch; without it the training loss does
+    coinjoins: graphs around one CoinJoin each, for the repulsion term
+    directory: where `best.pt` and `last.pt` are kept, written after every epoch
+    resume: continue from the directory's `last.pt` (more epochs than before may be asked for)
+    progress: show epoch, losses and learning rate while it runs
     """
     trainer = _Trainer(config, graphs, valid, coinjoins, None if directory is None else Path(directory))
     if resume:
@@ -97,14 +99,12 @@ class _Trainer:
         self.train = [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
         self.valid = None if valid is None else self._batches(valid, "validation graph")
         first = self.train[0].graph
-        for batches in [*self.train, *([self.valid] if self.valid else [])]:
-            if batches.graph.x.shape[1] != first.x.shape[1]:
+        used = [batches.graph for batches in (*self.train, *([self.valid] if self.valid else []))]
+        for graph in used:
+            if graph.x.shape[1] != first.x.shape[1]:
                 raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
         pairs = self._coinjoin_pairs(coinjoins) if coinjoins else None
-        self.fingerprint = "+".join(
-            b.graph.fingerprint
-            for b in [*self.train, *([self.valid] if self.valid else []), *([pairs] if pairs else [])]
-        )
+        self.fingerprint = "+".join(graph.fingerprint for graph in (*used, *([pairs.graph] if pairs else [])))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derived_seed(config.seed, INITIALISE))
             edge_channels = 0 if first.edge_attr is None else first.edge_attr.shape[1]

@@ -1,0 +1,88 @@
+"""Losses against equations evaluated directly in double precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btcnb.errors import ParameterError
+from btcnb.learn import coinjoin_repulsion, info_nce
+
+
+def unit(rng: np.random.Generator, *shape: int) -> torch.Tensor:
+    return torch.nn.functional.normalize(torch.from_numpy(rng.normal(size=shape)), dim=-1)
+
+
+def direct_info_nce(anchor, positive, negatives, tau):
+    close = np.exp((anchor * positive).sum(-1) / tau)
+    far = np.exp(np.einsum("bd,bpd->bp", anchor, negatives) / tau).sum(1)
+    return -np.log(close / (close + far))
+
+
+def test_one_anchor_by_hand():
+    """Cosines 0.5 and 0 at τ = 0.5: −log(e / (e + 1))."""
+    anchor = torch.tensor([[1.0, 0.0]])
+    positive = torch.tensor([[0.5, math.sqrt(0.75)]])
+    negatives = torch.tensor([[[0.0, 1.0]]])
+    assert info_nce(anchor, positive, negatives, tau=0.5).item() == pytest.approx(-math.log(math.e / (math.e + 1)))
+
+
+@given(st.integers(0, 10_000), st.integers(1, 6), st.sampled_from([0.05, 0.07, 0.5, 2.0]))
+@settings(max_examples=80, deadline=None)
+def test_info_nce_in_float32_keeps_the_digits_of_float64(seed, p, tau):
+    rng = np.random.default_rng(seed)
+    vectors = unit(rng, 8, 5), unit(rng, 8, 5), unit(rng, 8, p, 5)
+    expected = direct_info_nce(*(v.numpy() for v in vectors), tau)
+    ours = info_nce(*(v.float() for v in vectors), tau, reduction="none").double().numpy()
+    np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=1e-12)  # relative: also where the loss is tiny
+    assert info_nce(*vectors, tau).item() == pytest.approx(expected.mean())
+
+
+def test_tiny_losses_and_cold_temperatures_survive():
+    a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[[-1.0, 0.0]]])
+    assert info_nce(a, a, b, tau=0.07).item() == pytest.approx(math.exp(-2 / 0.07), rel=1e-4)
+    cold = info_nce(a, -a, -b, tau=1e-3)  # exp(2000) overflows even a double
+    assert cold.item() == pytest.approx(2000.0)
+    a.requires_grad_()
+    info_nce(a, -a.detach(), -b, tau=1e-3).backward()
+    assert bool(torch.isfinite(a.grad).all())
+
+
+def test_gradients_of_both_losses():
+    rng = np.random.default_rng(0)
+    tensors = [v.requires_grad_() for v in (unit(rng, 4, 3), unit(rng, 4, 3), unit(rng, 4, 2, 3))]
+    assert torch.autograd.gradcheck(lambda *v: info_nce(*v, tau=0.3), tensors)
+    graph = torch.tensor([0, 0, 0, 1])
+    assert torch.autograd.gradcheck(lambda a, b: coinjoin_repulsion(a, b, 0.3, graph), tensors[:2])
+
+
+def test_repulsion_weighs_graphs_not_pairs():
+    """Graph 9 has three pairs of equal vectors, graph 4 one orthogonal pair: the mean of log(1+e^{1/τ}) and log 2."""
+    a = torch.tensor([[1.0, 0.0]] * 4)
+    b = torch.tensor([[1.0, 0.0]] * 3 + [[0.0, 1.0]])
+    graph = torch.tensor([9, 9, 9, 4])
+    expected = (math.log1p(math.exp(1 / 0.3)) + math.log(2)) / 2
+    assert coinjoin_repulsion(a, b, 0.30, graph).item() == pytest.approx(expected, rel=1e-6)
+    assert coinjoin_repulsion(a[:3], b[:3]).item() == pytest.approx(math.log1p(math.exp(1 / 0.3)), rel=1e-6)
+
+
+def test_repulsion_in_float32_keeps_the_digits_of_float64():
+    rng = np.random.default_rng(3)
+    a, b = unit(rng, 200, 4), unit(rng, 200, 4)
+    for tau in (0.01, 0.3, 3.0):
+        expected = np.logaddexp(0, (a * b).sum(-1).numpy() / tau).mean()
+        assert coinjoin_repulsion(a.float(), b.float(), tau).item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan")])
+def test_a_temperature_must_be_positive(tau):
+    a = torch.ones(1, 2)
+    with pytest.raises(ParameterError, match="temperature"):
+        info_nce(a, a, a[None], tau)
+    with pytest.raises(ParameterError, match="temperature"):
+        coinjoin_repulsion(a, a, tau)

@@ -1,0 +1,277 @@
+"""Training: it learns, it can be repeated, interrupted and resumed without a trace, and it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from planted import address_graph, planted
+from sklearn.metrics import roc_auc_score
+
+from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.learn import CoinJoinGraph, TrainConfig, embed, load_model, train
+from btcnb.learn import objectives as objectives_module
+from btcnb.learn.checkpoints import load, save
+from btcnb.learn.objectives import CoinJoinPairs
+
+SMALL = TrainConfig(
+    heads=2,
+    hidden=8,
+    output=8,
+    anchors=32,
+    fanout=(4, 3),
+    epochs=6,
+    steps_per_epoch=3,
+    rotate_every=2,
+    patience=1,
+    seed=5,
+)
+AUTO = replace(SMALL, objective="gae")
+
+
+def graphs() -> list[object]:
+    return [planted(seed=seed) for seed in (1, 2, 3)]
+
+
+def numbers(history: pd.DataFrame) -> pd.DataFrame:
+    return history.drop(columns="seconds")
+
+
+def weights(run: object) -> dict[str, torch.Tensor]:
+    return run.model.state_dict()
+
+
+def assert_same_weights(first: object, second: object) -> None:
+    for name, value in weights(first).items():
+        assert torch.equal(value, weights(second)[name]), name
+
+
+def test_training_separates_planted_clusters():
+    config = replace(SMALL, epochs=15, steps_per_epoch=6, output=16)
+    valid = planted(seed=9)
+    run = train(config, graphs(), valid=valid, progress=False)
+    untrained = train(replace(config, epochs=0), graphs(), valid=valid, progress=False)
+    assert run.history["valid_loss"].iloc[-1] < 0.6 * run.history["valid_loss"].iloc[0]
+
+    def ranking(model: object) -> float:
+        """Chance that a pair of the same cluster is closer than a pair of two clusters."""
+        X = embed(model, valid)
+        upper = np.triu_indices(len(X), 1)
+        same = valid.labels[upper[0]] == valid.labels[upper[1]]
+        return float(roc_auc_score(same, (X @ X.T)[upper]))
+
+    assert 1 - ranking(run.model) < 0.5 * (1 - ranking(untrained.model))
+
+
+def test_history_and_record():
+    run = train(SMALL, graphs(), valid=planted(seed=9), progress=False)
+    assert run.history["epoch"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert run.history["graph"].tolist() == [0, 0, 1, 1, 2, 2]  # two epochs each, in turn
+    assert run.history["learning_rate"].iloc[0] == SMALL.learning_rate
+    assert np.isfinite(run.history.to_numpy()).all()
+    best = run.history["valid_loss"].idxmin() + 1
+    assert run.record["best_epoch"] == best
+    assert run.record["best_loss"] == run.history["valid_loss"].min()
+    for key in ("encoder", "seed", "alpha", "seconds", "peak_mb", "data", "torch", "numpy", "python"):
+        assert key in run.record
+    assert json.loads(json.dumps(run.record)) == run.record  # flat and plain
+
+
+def test_the_same_seed_repeats_and_another_does_not():
+    first, second = (train(SMALL, graphs(), planted(seed=9), progress=False) for _ in range(2))
+    pd.testing.assert_frame_equal(numbers(first.history), numbers(second.history), check_exact=True)
+    assert_same_weights(first, second)
+    other = train(replace(SMALL, seed=6), graphs(), planted(seed=9), progress=False)
+    assert other.history["train_loss"].iloc[0] != first.history["train_loss"].iloc[0]
+
+
+def test_training_leaves_torchs_generator_alone():
+    torch.manual_seed(0)
+    before = torch.random.get_rng_state()
+    train(replace(SMALL, epochs=1), graphs(), progress=False)
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "gae", "dgi"])
+def test_a_resumed_run_repeats_an_uninterrupted_one(tmp_path, monkeypatch, objective):
+    config = replace(SMALL, objective=objective)
+    valid = planted(seed=9)
+    whole = train(config, graphs(), valid, progress=False)
+
+    calls = {"left": 4 * (SMALL.steps_per_epoch + SMALL.valid_steps) + 2}  # into the middle of the fifth epoch
+    original = objectives_module.GraphBatches.draw
+
+    def pull_the_plug(self, seeds, seed):
+        calls["left"] -= 1
+        if calls["left"] == 0:
+            raise KeyboardInterrupt
+        return original(self, seeds, seed)
+
+    monkeypatch.setattr(objectives_module.GraphBatches, "draw", pull_the_plug)
+    with pytest.raises(KeyboardInterrupt, match=r"stopped after 4 epochs.*resume=True"):
+        train(config, graphs(), valid, directory=tmp_path, progress=False)
+    monkeypatch.undo()
+    resumed = train(config, graphs(), valid, directory=tmp_path, resume=True, progress=False)
+    pd.testing.assert_frame_equal(numbers(resumed.history), numbers(whole.history), check_exact=True)
+    assert_same_weights(resumed, whole)
+    assert resumed.record["best_epoch"] == whole.record["best_epoch"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.pt", "last.pt"]
+
+
+def test_more_epochs_can_be_asked_for_later(tmp_path):
+    valid = planted(seed=9)
+    train(replace(SMALL, epochs=3), graphs(), valid, directory=tmp_path, progress=False)
+    longer = train(SMALL, graphs(), valid, directory=tmp_path, resume=True, progress=False)
+    whole = train(SMALL, graphs(), valid, progress=False)
+    pd.testing.assert_frame_equal(numbers(longer.history), numbers(whole.history), check_exact=True)
+    assert_same_weights(longer, whole)
+
+
+def test_interruption_without_a_directory_says_so(monkeypatch):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(objectives_module.GraphBatches, "draw", stop)
+    with pytest.raises(KeyboardInterrupt, match="no directory"):
+        train(SMALL, graphs(), progress=False)
+
+
+def test_checkpoints_hold_the_best_and_the_last(tmp_path):
+    valid = planted(seed=9)
+    run = train(SMALL, graphs(), valid, directory=tmp_path, progress=False)
+    for name, value in load_model(tmp_path).state_dict().items():
+        assert torch.equal(value, weights(run)[name])
+    last = train(replace(SMALL, keep="last"), graphs(), valid, progress=False)
+    for name, value in load_model(tmp_path / "last.pt").state_dict().items():
+        assert torch.equal(value, weights(last)[name])
+
+
+def test_a_failed_write_keeps_the_old_checkpoint(tmp_path, monkeypatch):
+    save({"config": "first"}, tmp_path / "last.pt")
+
+    def half(state, path):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(torch, "save", half)
+    with pytest.raises(OSError, match="disk full"):
+        save({"config": "second"}, tmp_path / "last.pt")
+    monkeypatch.undo()
+    assert load(tmp_path / "last.pt")["config"] == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["last.pt"]
+
+
+def test_the_learning_rate_falls_on_a_plateau():
+    config = replace(SMALL, epochs=8, learning_rate=1e-12, patience=1)  # nothing can improve
+    history = train(config, graphs(), planted(seed=9), progress=False).history
+    assert history["valid_loss"].max() - history["valid_loss"].min() < 1e-5
+    assert history["learning_rate"].tolist() == pytest.approx([1e-12] * 3 + [5e-13] * 2 + [2.5e-13] * 2 + [1.25e-13])
+
+
+def test_without_validation_the_training_loss_steers():
+    run = train(SMALL, graphs()[0], progress=False)
+    assert run.history["valid_loss"].isna().all()
+    assert run.record["best_loss"] == run.history["train_loss"].min()
+
+
+def test_progress_shows_loss_and_learning_rate(capsys):
+    train(replace(SMALL, epochs=2), graphs(), planted(seed=9))
+    shown = capsys.readouterr().err
+    assert "loss=" in shown and "lr=2.5e-03" in shown and "2/2" in shown
+
+
+def test_address_graphs_are_prepared_on_the_way():
+    config = replace(SMALL, epochs=1, landmarks=4, edge_features=True)
+    graph = address_graph()
+    run = train(config, graph, valid=address_graph(seed=1), progress=False)
+    assert run.model.in_channels == 24 and run.model.edge_channels == 9  # 14 columns, 6 in dollars, 4 landmarks
+    X = embed(run.model, graph)
+    assert X.shape == (graph.num_nodes, SMALL.output) and X.dtype == np.float32
+    again = train(config, address_graph(), valid=address_graph(seed=1), progress=False)
+    assert again.record["data"] == run.record["data"]
+    assert train(config, address_graph(seed=2), progress=False).record["data"] != run.record["data"]
+
+
+def coinjoin_graph(seed: int, inputs: int) -> CoinJoinGraph:
+    return CoinJoinGraph(planted(clusters=3, size=8, seed=seed), np.arange(inputs) * 2)
+
+
+def test_coinjoin_pairs_are_distinct_and_stay_in_their_graph():
+    items = [coinjoin_graph(seed, inputs) for seed, inputs in ((1, 2), (2, 4), (3, 12))]
+    config = replace(SMALL, coinjoin_graphs=3, coinjoin_pairs=20)
+    pairs = CoinJoinPairs([item.graph for item in items], [item.inputs for item in items], config)
+    first, second, graph = pairs.draw(np.random.default_rng(0))
+    assert np.bincount(graph).tolist() == [1, 6, 20]  # all pairs of 2 and of 4 inputs, 20 of the 66 of 12
+    assert (first != second).all()
+    assert len({tuple(sorted(p)) for p in zip(first.tolist(), second.tolist(), strict=True)}) == 27
+    assert (first // 24 == graph).all() and (second // 24 == graph).all()
+    few = CoinJoinPairs(
+        [item.graph for item in items], [item.inputs for item in items], replace(config, coinjoin_graphs=2)
+    )
+    assert len(np.unique(few.draw(np.random.default_rng(0))[2])) == 2
+
+
+def test_repulsion_pushes_coinjoin_inputs_apart():
+    items = [coinjoin_graph(seed, 12) for seed in (21, 22, 23)]
+    config = replace(SMALL, epochs=10, steps_per_epoch=5, keep="last", output=16, coinjoin_weight=2.0)
+
+    def closeness(run: object) -> float:
+        cosines = []
+        for item in items:
+            X = embed(run.model, item.graph)[item.inputs]
+            cosines.append((X @ X.T)[np.triu_indices(len(X), 1)].mean())
+        return float(np.mean(cosines))
+
+    without = train(config, graphs(), progress=False)
+    with_term = train(config, graphs(), coinjoins=items, progress=False)
+    assert closeness(with_term) < closeness(without) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: train(SMALL, []), ParameterError, "at least one graph"),
+        (
+            lambda: train(SMALL, planted(clusters=1, size=20)),
+            DataError,
+            "training graph 1: clusters.*only one",
+        ),
+        (lambda: train(SMALL, [planted(), planted(clusters=0, loners=20)]), DataError, "training graph 2.*two nodes"),
+        (lambda: train(SMALL, planted(), planted(features=3)), DataError, "differ in width"),
+        (lambda: train(SMALL, planted(), resume=True), ParameterError, "directory"),
+        (
+            lambda: train(SMALL, planted(), coinjoins=[coinjoin_graph(1, 1)]),
+            DataError,
+            "CoinJoin graph 0.*distinct",
+        ),
+        (
+            lambda: train(replace(SMALL, objective="gae"), planted(), coinjoins=[coinjoin_graph(1, 2)]),
+            ParameterError,
+            "repulsion",
+        ),
+        (lambda: load_model("no/such/run"), DataError, "no such file"),
+    ],
+)
+def test_bad_requests_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_resume_refuses_another_configuration_or_other_graphs(tmp_path):
+    train(replace(SMALL, epochs=1), graphs(), directory=tmp_path, progress=False)
+    with pytest.raises(ParameterError, match=r"alpha is 0\.9.*0\.5"):
+        train(replace(SMALL, alpha=0.9), graphs(), directory=tmp_path, resume=True, progress=False)
+    with pytest.raises(DataError, match="other graphs"):
+        train(SMALL, graphs()[:2], directory=tmp_path, resume=True, progress=False)
+    (tmp_path / "last.pt").write_bytes(b"not a checkpoint")
+    with pytest.raises(DataError, match="readable"):
+        train(SMALL, graphs(), directory=tmp_path, resume=True, progress=False)
+
+
+def test_a_diverging_loss_stops_the_run():
+    with pytest.raises(BtcnbError, match="learning_rate"):
+        train(replace(SMALL, learning_rate=1e30, epochs=5), graphs(), progress=False)
