@@ -4,7 +4,7 @@ Transaction A points to transaction B when B spends an output of A. The paper (a
 follows these edges forward from a random coinbase, and in both directions around a labelled transaction, with a limit
 on how many transactions a step expands. Its wording leaves open what becomes of those found beyond the limit. We drop
 them (a later step may find them again): then a sample has at most 1 + depth × limit transactions, 75,001 with the
-paper's settings, which fits the 44k to 57k it reports. `keep_unexpanded=True` keeps them, without following them further.
+paper's settings, which fits the 44k to 57k it reports. `keep_unexpanded=True` keeps them, but follows them no further.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def _mixing_levels(table: IntArray, t: int, values: IntArray) -> None:
         high = factor * (WASABI1_DENOMINATION + WASABI1_DENOMINATION // 10)
         table[_LEVELS, t] += np.searchsorted(values, high, side="right") - np.searchsorted(values, low)
         exact = np.searchsorted(values, factor * near, side="right") - np.searchsorted(values, factor * near)
-        if level > 0 and exact >= 2:
+        if level > 0 and near > 0 and exact >= 2:
             table[_DOUBLED, t] += exact
 
 

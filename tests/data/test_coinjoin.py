@@ -1,0 +1,350 @@
+"""CoinJoin detectors: a typical mix of every protocol, its near misses, and brute-force measurements of shapes."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from builders import BTC, chain
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from btcnb.data import PROTOCOLS, Transactions, coinjoin_rules, detect_coinjoins
+from btcnb.data.coinjoin.constants import wasabi2_denominations
+from btcnb.data.coinjoin.shape import COLUMNS, NULLDATA, P2TR, P2WPKH, Shape
+from btcnb.errors import ParameterError
+
+BETA = 1_538_000_000  # unix seconds, September 2018
+
+
+def one(inputs: list[int], outputs: list[int | None], types=None, names=None, time: int | None = None) -> Transactions:
+    """A single transaction between distinct addresses i0, i1, … and o0, o1, …; an output None is an OP_RETURN."""
+    names = names or {}
+    coins = [(names.get(f"i{n}", f"i{n}"), value) for n, value in enumerate(inputs)]
+    pays = [(None, 0) if value is None else (names.get(f"o{n}", f"o{n}"), value) for n, value in enumerate(outputs)]
+    txs = chain(types=types).pay(coins, pays).build()
+    if time is not None:
+        txs.transactions["block_timestamp"] = time
+    return txs
+
+
+def names(txs: Transactions) -> tuple[str, str]:
+    """What (published, improved) rules call the first transaction."""
+    return detect_coinjoins(txs, "published")[0], detect_coinjoins(txs, "improved")[0]
+
+
+def test_an_ordinary_payment_and_a_coinbase_have_no_name():
+    txs = chain().coinbase("pool").pay("pool", {"a": BTC, "pool2": 49 * BTC}).build()
+    for rules in ("published", "improved"):
+        found = detect_coinjoins(txs, rules)
+        assert found.tolist() == ["", ""]
+        assert found.dtype == object
+    assert len(detect_coinjoins(chain().build())) == 0
+
+
+def test_rule_sets_know_the_same_protocols_and_nothing_else():
+    txs = chain().build()
+    for rules in ("published", "improved"):
+        assert set(coinjoin_rules(txs, rules).columns) == set(PROTOCOLS)
+    with pytest.raises(ParameterError, match="'better'; known are published, improved"):
+        detect_coinjoins(txs, "better")
+
+
+# JoinMarket -----------------------------------------------------------------------------------------------------
+
+AMOUNT = 35_281_835
+CHANGE = [9_894_772, 1_204_411, 63_000_128, 77_301, 20_000_111]
+MAKERS = [AMOUNT + change for change in CHANGE]
+
+
+def shuffled(values: list[int]) -> list[int]:
+    """An order with the equal outputs scattered."""
+    equal = [value for value in values if value == AMOUNT]
+    other = [value for value in values if value != AMOUNT]
+    order = [value for pair in zip(other, equal, strict=False) for value in pair]
+    return order + equal[len(other) :] + other[len(equal) :]
+
+
+def test_joinmarket_with_and_without_the_takers_change():
+    assert names(one(MAKERS, shuffled([AMOUNT] * 5 + CHANGE))) == ("joinmarket", "joinmarket")
+    assert names(one([*MAKERS[:4], AMOUNT + 3_000], shuffled([AMOUNT] * 5 + CHANGE[:4]))) == ("joinmarket",) * 2
+
+
+@pytest.mark.parametrize(
+    ("why", "transaction"),
+    [
+        ("too few participants", lambda: one(MAKERS[:3], shuffled([AMOUNT] * 3 + CHANGE[:3]))),
+        ("change missing: a batch payment", lambda: one(MAKERS, [CHANGE[0]] + [AMOUNT] * 5)),
+        ("an OP_RETURN", lambda: one(MAKERS, [*shuffled([AMOUNT] * 5 + CHANGE), None])),
+        ("two values repeated", lambda: one(MAKERS, shuffled([AMOUNT] * 5 + [CHANGE[1]] * 2 + CHANGE[2:]))),
+        ("dust", lambda: one([10_000 + c for c in CHANGE], [10_000, *CHANGE[:4]] + [10_000] * 4)),
+        (
+            "one who brings less than it takes",
+            lambda: one([AMOUNT * 9] + [c + 1 for c in CHANGE[:4]], shuffled([AMOUNT] * 5 + CHANGE)),
+        ),
+        ("Taproot inputs", lambda: one(MAKERS, shuffled([AMOUNT] * 5 + CHANGE), {"i2": "witness_v1_taproot"})),
+        (
+            "three outputs of another type",
+            lambda: one(MAKERS, shuffled([AMOUNT] * 5 + CHANGE), dict.fromkeys(["o1", "o2", "o3"], "scripthash")),
+        ),
+        ("an address on both sides", lambda: one(MAKERS, shuffled([AMOUNT] * 5 + CHANGE), names={"o0": "i0"})),
+    ],
+)
+def test_what_only_looks_like_joinmarket(why, transaction):
+    published, improved = names(transaction())
+    assert improved == "", why
+    assert published == "joinmarket", why  # the published rule takes it for one
+
+
+def test_published_joinmarket_bounds():
+    assert names(one([10, 11, 12], [5, 5, 5, 1, 2, 3]))[0] == "joinmarket"
+    assert names(one([10, 11, 12], [5, 5, 5, 1, 2, 3, 4]))[0] == ""  # k < outputs / 2
+    assert names(one([15, 16], [5, 5, 5]))[0] == ""  # k > distinct input addresses
+    assert names(one([10, 11, 12], [5, 5, 5], names={"i2": "i0"}))[0] == ""
+    assert names(one([10, 11, 12], [5, 5, 5, 1], names={"o3": "o0"}))[0] == ""  # an output address twice
+
+
+def test_the_takers_two_outputs_may_go_to_another_kind_of_wallet():
+    types = {"o1": "scripthash", "o2": "witness_v0_scripthash"}
+    assert names(one(MAKERS, shuffled([AMOUNT] * 5 + CHANGE), types))[1] == "joinmarket"
+
+
+# Wasabi 1 -------------------------------------------------------------------------------------------------------
+
+BASE = 10_002_606
+PEERS = [BASE + 4_000_000 + 10_007 * n for n in range(12)]
+LEFT = [3_900_000 + 9_001 * n * (-1) ** n for n in range(9)]  # neither ascending nor descending
+
+
+def test_wasabi_1_0():
+    assert names(one(PEERS, [BASE] * 12 + LEFT + [480_000])) == ("wasabi1.0", "wasabi1.0")
+    assert names(one([BASE] * 12, [BASE - 1_000] * 12)) == ("wasabi1.0",) * 2
+
+
+def test_wasabi_1_drift_of_the_denomination():
+    for base, expected in ((9_000_000, True), (11_000_000, True), (8_999_999, False), (11_000_001, False)):
+        txs = one([base + 5_000_000 + n for n in range(12)], [base] * 12 + LEFT)
+        assert (names(txs)[0] == "wasabi1.0") is expected
+    for base, expected in ((8_000_000, True), (12_000_000, True), (7_999_999, False), (12_000_001, False)):
+        txs = one([base + 5_000_000 + n for n in range(12)], [base] * 12 + LEFT)
+        assert (names(txs)[1] == "wasabi1.0") is expected
+
+
+def test_wasabi_1_and_joinmarket_of_the_same_amount_differ_in_their_order():
+    outputs = [BASE] * 6 + LEFT[:6]
+    inputs = [BASE + left for left in LEFT[:6]]
+    assert names(one(inputs, outputs)) == ("wasabi1.0", "wasabi1.0")
+    scattered = [value for pair in zip(outputs[6:], outputs[:6], strict=True) for value in pair]
+    assert names(one(inputs, scattered)) == ("wasabi1.0", "joinmarket")
+
+
+def test_wasabi_1_bounds():
+    assert names(one(PEERS, [BASE] * 12 + LEFT, {"i0": "scripthash"}))[1] == ""  # native SegWit only
+    assert names(one([20_000_000] * 4, [BASE] * 4 + [5_000_000] * 2))[0] != "wasabi1.0"  # k >= 5
+    many = [BASE * 5 // 35 + n for n in range(36)]
+    assert names(one(many, [BASE] * 5))[0] == "joinmarket"  # 36 inputs > 7 × 5
+    assert names(one(many[:35], [BASE - 5_000] * 5))[0] == "wasabi1.0"
+    strangers = [15_000_000 + 3 * n for n in range(14)]
+    assert names(one([60_000_000] * 12, [BASE] * 12 + strangers)) == ("", "")  # more change than peers
+
+
+def test_before_its_release_wasabi_tried_other_denominations():
+    mix = ([6_000_000 + 11 * n for n in range(10)], [5_003_834] * 10 + [980_000 - 7 * n * (-1) ** n for n in range(5)])
+    assert names(one(*mix, time=BETA))[1] == "wasabi1.0"
+    assert names(one(*mix))[1] == ""
+    assert names(one(*mix, time=BETA))[0] == "joinmarket"
+
+
+def test_wasabi_1_1_has_exactly_doubled_levels():
+    outputs = sorted([BASE] * 12 + [2 * BASE] * 6 + [4 * BASE] * 3 + LEFT + [480_000])
+    inputs = sorted(2 * BASE + 9_000_000 + 10_007 * n for n in range(14))
+    assert names(one(inputs, outputs)) == ("wasabi1.1", "wasabi1.1")
+    once = [BASE] * 12 + [2 * BASE] + LEFT + [480_000]  # a level that one peer uses alone is just change
+    assert names(one([peer + BASE for peer in PEERS], once))[1] == "wasabi1.0"
+
+
+# Wasabi 2 -------------------------------------------------------------------------------------------------------
+
+STANDARD = [4_782_969, 1_000_000, 531_441, 354_294, 131_072, 50_000, 20_000, 8_192]
+
+
+def wasabi2_round(size: int) -> tuple[list[int], list[int]]:
+    outputs = sorted([*(STANDARD * size)[:size], 777_001, 12_345], reverse=True)
+    share = 2 * sum(outputs) // size**2
+    inputs = [5_000 + share * (n + 1) for n in reversed(range(size))]
+    return inputs, outputs
+
+
+def test_wasabi_2_large_and_small_rounds():
+    assert names(one(*wasabi2_round(60))) == ("wasabi2", "wasabi2")
+    assert names(one(*wasabi2_round(24))) == ("", "wasabi2")
+    assert names(one(*wasabi2_round(60), {f"o{n}": "witness_v1_taproot" for n in range(30)}))[1] == "wasabi2"
+
+
+def test_what_only_looks_like_wasabi_2():
+    inputs, outputs = wasabi2_round(60)
+    assert names(one(inputs, outputs[::-1])) == ("wasabi2", "")  # not sorted from large to small
+    assert names(one(inputs[::-1], outputs)) == ("wasabi2", "")
+    assert names(one(inputs, outputs, {"o3": "scripthash"})) == ("wasabi2", "")
+    assert names(one(inputs, outputs, names={f"i{n}": "i0" for n in range(40)})) == ("wasabi2", "")  # one sender
+    assert names(one(inputs, [50_000] * 60)) == ("wasabi2", "")  # one denomination: a batch payment
+    assert names(one(inputs, outputs, names={"o1": "o0"})) == ("", "")
+    assert names(one([*inputs[:-1], 4_999], outputs)) == ("", "")
+
+
+def test_published_wasabi_2_counts():
+    inputs = [1_000_000 + n for n in range(50)]
+    standard = STANDARD[:5]
+    assert names(one(inputs, [*standard, *range(7_000, 7_006)]))[0] == "wasabi2"  # 5 of 11: at least (11 - 1) / 2
+    assert names(one(inputs, [*standard, *range(7_000, 7_007)]))[0] == ""
+    assert names(one(inputs, standard[:4]))[0] == ""  # fewer than inputs / 10
+    assert names(one(inputs[:49], standard))[0] == ""
+
+
+def test_denominations_are_the_six_series():
+    values = wasabi2_denominations()
+    assert len(values) == 79
+    assert values[0] == 5_000
+    assert values[-1] == 2**37
+    assert {6_561, 8_192, 10_000, 13_122, 20_000, 50_000} <= set(values.tolist())
+    assert (np.diff(values) > 0).all()
+
+
+# Whirlpool ------------------------------------------------------------------------------------------------------
+
+POOL = 5_000_000
+
+
+def mix(participants: int, premix: int = 2, surplus: int = 5_000) -> tuple[list[int], list[int]]:
+    return [POOL + surplus] * premix + [POOL] * (participants - premix), [POOL] * participants
+
+
+def test_whirlpool_with_five_participants_and_in_surge_cycles():
+    assert names(one(*mix(5))) == ("whirlpool", "whirlpool")
+    for participants in range(6, 11):
+        assert names(one(*mix(participants))) == ("joinmarket", "whirlpool")
+    assert names(one(*mix(11)))[1] == ""
+    assert names(one(*mix(4)))[1] == ""
+
+
+def test_whirlpool_needs_premix_and_remix_of_a_pool():
+    assert "whirlpool" not in names(one(*mix(5, premix=5)))
+    inputs, outputs = mix(5, surplus=20_001)
+    assert names(one(inputs, outputs)) == ("joinmarket", "whirlpool")
+    assert names(one(*mix(5, surplus=110_001)))[1] == ""
+    odd = POOL + 1
+    assert "whirlpool" not in names(one([odd + 5_000] + [odd] * 4, [odd] * 5))
+    assert names(one(inputs, outputs, names={"i1": "i0"}))[1] == ""
+    assert names(one(*mix(5), {"i4": "pubkeyhash"}))[1] == ""
+
+
+def test_a_participant_may_mix_into_a_multisig_wallet():
+    assert names(one(*mix(8), {"o3": "witness_v0_scripthash"}))[1] == "whirlpool"
+
+
+def tx0(premix: int = 3, value: int = POOL + 6_352, fee: int = 175_000, change: int | None = 958_381):
+    rest = [fee] + ([change] if change else [])
+    spendable = sorted([value] * premix + rest)
+    return [sum(spendable) + 900], [None, *spendable]
+
+
+def test_whirlpool_tx0():
+    assert names(one(*tx0())) == ("whirlpool-tx0", "whirlpool-tx0")
+    assert names(one(*tx0(premix=1, change=None))) == ("whirlpool-tx0",) * 2
+    assert names(one(*tx0(fee=122_500))) == ("whirlpool-tx0",) * 2  # 30 % rebate
+    assert names(one(*tx0(premix=76)))[0] == ""
+    assert names(one(*tx0(premix=76)))[1] == "whirlpool-tx0"
+
+
+def test_whirlpool_tx0_whose_change_nearly_makes_one_more_premix():
+    assert names(one(*tx0(premix=4, change=POOL + 1_959))) == ("", "whirlpool-tx0")
+    assert names(one(*tx0(premix=4, change=POOL + 9_690))) == ("", "whirlpool-tx0")
+
+
+def test_what_only_looks_like_a_tx0():
+    inputs, outputs = tx0()
+    assert names(one(inputs, outputs[1:])) == ("whirlpool-tx0", "")  # no OP_RETURN
+    assert names(one(inputs, [*outputs[1:], None]))[1] == ""  # outputs not in order
+    assert names(one(*tx0(fee=300_000))) == ("whirlpool-tx0", "")  # fee out of range for ours, not for theirs
+    assert names(one(*tx0(fee=80_000))) == ("", "")
+    assert names(one([20_000_000], [None, 1_000_000, 1_100_000, 175_000, POOL + 300])) == ("", "")  # three others
+    assert names(one(*tx0(), {"o2": "witness_v1_taproot", "o3": "witness_v1_taproot"}))[1] == ""
+
+
+# shapes against brute force -------------------------------------------------------------------------------------
+
+VALUES = st.sampled_from([0, 7, 8_192, 50_000, 10_000_000, 20_000_000, 10_500_000, 21_000_000])
+ROWS = st.tuples(st.integers(-1, 6), VALUES, st.sampled_from([P2WPKH, P2TR, NULLDATA, 1]))
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(ROWS, max_size=7), st.lists(ROWS, max_size=9))
+def test_shape_equals_a_brute_force_count(inputs, outputs):
+    txs = chain().pay([(f"a{n}", 10) for n in range(7)], {"b": 1}).build()
+    blank_in, blank_out = txs.inputs.iloc[[0] * len(inputs)], txs.outputs.iloc[[0] * len(outputs)]
+    txs = Transactions.checked(
+        txs.transactions,
+        blank_in.assign(
+            address=[a for a, _, _ in inputs],
+            value=[v for _, v, _ in inputs],
+            script_type=[k for *_, k in inputs],
+            spent_output=-1,
+            index=range(len(inputs)),
+        ),
+        blank_out.assign(
+            address=[a for a, _, _ in outputs],
+            value=[v for _, v, _ in outputs],
+            script_type=[k for *_, k in outputs],
+            index=range(len(outputs)),
+        ),
+        txs.addresses,
+    )
+    shape = Shape.of(txs)
+    measured = {name: int(getattr(shape, name)[0]) for name in COLUMNS}
+    assert measured == brute_force(inputs, outputs)
+
+
+def brute_force(inputs, outputs) -> dict[str, int]:
+    in_values, out_values = [v for _, v, _ in inputs], [v for _, v, _ in outputs]
+    spendable = [v for _, v, k in outputs if k != NULLDATA]
+    counts = Counter(spendable)
+    k = max(counts.values(), default=0)
+    modes = sorted(value for value, count in counts.items() if count == k)
+    value = modes[-1] if modes else 0
+    near = min(modes, key=lambda v: (abs(v - 10_000_000), v)) if modes else 0
+    known_in = [a for a, _, _ in inputs if a >= 0]
+    known_out = [a for a, _, _ in outputs if a >= 0]
+    kinds = {kind for *_, kind in inputs}
+    input_type = kinds.pop() if len(kinds) == 1 else -1
+    every_kind = [kind for *_, kind in [*inputs, *outputs]]
+    standard = [v for v in spendable if v in set(wasabi2_denominations().tolist())]
+    doubled = [near * 2**level for level in range(1, 12)] if modes else []
+    return {
+        "inputs": len(inputs),
+        "input_addresses": len(set(known_in)) + len(inputs) - len(known_in),
+        "least_input": min(in_values, default=-1),
+        "largest_input": max(in_values, default=-1),
+        "input_type": input_type,
+        "outputs": len(spendable),
+        "nulldata": len(outputs) - len(spendable),
+        "outputs_distinct": int(len(set(known_out)) == len(known_out)),
+        "shared": len(set(known_in) & set(known_out)),
+        "k": k,
+        "value": value,
+        "value_near_tenth": near,
+        "repeated": sum(count > 1 for count in counts.values()),
+        "leading": int(bool(spendable) and all(v == near for v in out_values[:k])),
+        "inputs_equal": in_values.count(value),
+        "coverage": sum(min(v, value) for v in in_values),
+        "same_type": sum(kind == input_type for *_, kind in outputs) if inputs else 0,
+        "segwit_keys": int(all(kind == P2WPKH for kind in every_kind)),
+        "segwit_keys_or_taproot": int(all(kind in (P2WPKH, P2TR) for kind in every_kind)),
+        "inputs_descend": int(in_values == sorted(in_values, reverse=True)),
+        "outputs_descend": int(out_values == sorted(out_values, reverse=True)),
+        "outputs_ascend": int(out_values == sorted(out_values)),
+        "standard": len(standard),
+        "standard_values": len(set(standard)),
+        "levels": sum(9_000_000 * 2**l <= v <= 11_000_000 * 2**l for v in spendable for l in range(12)),
+        "doubled": sum(counts[v] for v in doubled if near and counts[v] >= 2),
+    }

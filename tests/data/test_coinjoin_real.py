@@ -1,0 +1,78 @@
+"""The detectors on real mixes. Skipped where the files are not at hand (set BTCNB_REAL_DATA to their folder)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from btcnb.data import Transactions, detect_coinjoins
+from btcnb.data.readers import read_dumplings
+
+FOLDER = Path(os.environ.get("BTCNB_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "dumplings"
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="no real CoinJoins at hand: set BTCNB_REAL_DATA to the folder that holds dumplings/"
+)
+WHIRLPOOL = "whirlpool-2024-03.zip"
+WASABI = "wasabi-2018-and-wasabi2-2024-05.zip"
+OTHER = "joinmarket-2024-06.zip"
+
+
+def counted(archive: str, name: str, rules: str) -> Counter[str]:
+    return Counter(detect_coinjoins(load(archive, name), rules).tolist())
+
+
+def load(archive: str, name: str) -> Transactions:
+    return read_dumplings(FOLDER / archive, name)
+
+
+def test_whirlpool_mixes():
+    published = counted(WHIRLPOOL, "SamouraiCoinJoins", "published")
+    assert published == {"whirlpool": 155, "joinmarket": 1_248}  # surge cycles pass for JoinMarket
+    assert counted(WHIRLPOOL, "SamouraiCoinJoins", "improved") == {"whirlpool": 1_403}
+
+
+def test_whirlpool_entries():
+    """151 of the 900 listed are mixes themselves: eight or fewer in, as many out, all worth a pool."""
+    txs = load(WHIRLPOOL, "SamouraiTx0s")
+    improved = Counter(detect_coinjoins(txs, "improved").tolist())
+    assert improved == {"whirlpool-tx0": 749, "whirlpool": 151}
+    values = txs.outputs.groupby("tx")["value"].agg(["nunique", "min"])
+    mixes = (values["nunique"] == 1) & values["min"].isin([100_000, 1_000_000, 5_000_000, 50_000_000])
+    assert mixes.sum() == 151
+    assert counted(WHIRLPOOL, "SamouraiTx0s", "published")["whirlpool-tx0"] == 711
+
+
+def test_wasabi_1_mixes():
+    assert counted(WASABI, "WasabiCoinJoins", "published") == {"wasabi1.0": 80, "joinmarket": 72}
+    assert counted(WASABI, "WasabiCoinJoins", "improved") == {"wasabi1.0": 152}
+
+
+def test_wasabi_2_mixes():
+    """Two of the 35 listed spend one address only: not CoinJoins."""
+    txs = load(WASABI, "Wasabi2CoinJoins")
+    assert Counter(detect_coinjoins(txs, "published").tolist()) == {"wasabi2": 27, "": 8}
+    found = detect_coinjoins(txs, "improved")
+    assert Counter(found.tolist()) == {"wasabi2": 33, "": 2}
+    senders = txs.inputs.groupby("tx")["address"].nunique()
+    assert senders[found == ""].tolist() == [1, 1]
+
+
+def test_joinmarket_and_what_is_listed_beside_it():
+    assert counted(OTHER, "OtherCoinJoins", "published")["joinmarket"] == 106
+    assert counted(OTHER, "OtherCoinJoins", "improved") == {"joinmarket": 54, "": 513}
+
+
+@pytest.mark.parametrize(
+    ("archive", "name"),
+    [(WHIRLPOOL, "SamouraiPostMixTxs"), (WASABI, "Wasabi2PostMixTxs"), (OTHER, "OtherCoinJoinPostMixTxs")],
+)
+def test_ours_never_names_more_ordinary_spends_than_theirs(archive, name):
+    """Spends from mixes are mostly ordinary; those with as many different amounts as outputs certainly are."""
+    txs = load(archive, name)
+    ordinary = txs.outputs.groupby("tx")["value"].agg(lambda values: values.nunique() == len(values)).to_numpy()
+    published, improved = (detect_coinjoins(txs, rules)[ordinary] for rules in ("published", "improved"))
+    assert (improved != "").sum() <= (published != "").sum()
+    assert (improved != "").mean() < 0.005
