@@ -1,0 +1,222 @@
+"""The released dataset's format: `nodes`, `edges` and `clusters` as tables in a folder, one folder per split.
+
+The names of the released files are not documented, so a table is known by its columns. Ours are `nodes.csv`,
+`edges.csv`, `clusters.csv` (or `.csv.gz`, `.parquet`), with `truth` (owner and address of each node, where known) and
+`meta.json` beside them, which other readers may ignore.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, get_args
+
+import pandas as pd
+
+from btcnb.data._release_tables import ROLES, Table, find_tables
+from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.data.graph import price_near
+from btcnb.data.readers.archives import Member, members
+from btcnb.data.readers.atomic import replacing_folder
+from btcnb.errors import DataError, ParameterError
+
+Format = Literal["csv", "csv.gz", "parquet"]
+
+META = "meta.json"
+_OUR_FILES = {f"{role}.{suffix}" for role in ROLES for suffix in get_args(Format)} | {META}
+_UNSAFE = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class _Split:
+    name: str
+    tables: dict[str, Table]
+    meta: dict[str, Any]  # what `meta.json` holds, empty without one
+
+
+def read_release(path: str | Path, split: str | None = None) -> AddressGraph:
+    """The graph in a folder or zip, or that of one of its splits. Raises `DataError` naming file and column.
+
+    Without a `meta.json` the interval is read off the edges, and the price is that of the paper's interval around it.
+    """
+    splits = _splits(path)
+    if split is None:
+        if len(splits) > 1:
+            raise DataError(path, "split", f"there are {len(splits)}: {', '.join(splits)}", "name one of them")
+        return _graph(next(iter(splits.values())), path)
+    chosen = splits.get(split) or next((s for s in splits.values() if _plain(s.name) == _plain(split)), None)
+    if chosen is None:
+        raise DataError(path, "split", f"{split!r} is not there", f"it has {', '.join(map(repr, splits))}")
+    return _graph(chosen, path)
+
+
+def read_release_splits(path: str | Path) -> dict[str, AddressGraph]:
+    """All splits of a folder or zip, by name."""
+    return {name: _graph(split, path) for name, split in _splits(path).items()}
+
+
+def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | Path, format: Format = "csv") -> Path:
+    """Write one graph into the folder `path`, or several into one folder each below it; all of it or nothing.
+
+    `read_release` gives the same graph back: values, types, absent values, truth, addresses and meta. A folder that
+    holds anything else is left alone.
+    """
+    if format not in get_args(Format):
+        raise ParameterError(f"format: {format!r} is not one of {', '.join(get_args(Format))}.")
+    target = Path(path)
+    if target.exists() and not _is_ours(target):
+        raise DataError(target, "path", "holds files that are no release", "give a new or an empty folder")
+    graphs = {"": graph} if isinstance(graph, AddressGraph) else dict(graph)
+    for name, one in graphs.items():
+        if isinstance(graph, Mapping) and not re.fullmatch(r"\w[\w.-]*", name):
+            raise ParameterError(f"graph: {name!r} cannot name a folder.")
+        one.validated(name or "graph")
+    with replacing_folder(target) as part:
+        for name, one in graphs.items():
+            _write(one, part / name, format)
+    return target
+
+
+def _write(graph: AddressGraph, folder: Path, format: Format) -> None:
+    folder.mkdir(exist_ok=True)
+    tables = {
+        "nodes": graph.nodes[list(NODE_COLUMNS)],
+        "edges": graph.edges[list(EDGE_COLUMNS)],
+        "clusters": graph.clusters[list(CLUSTER_COLUMNS)],
+    }
+    if graph.truth is not None or graph.addresses is not None:
+        known = {"owner": graph.truth, "address": graph.addresses}
+        told = {name: values for name, values in known.items() if values is not None}
+        tables["truth"] = pd.DataFrame({"node_id": graph.nodes["node_id"].to_numpy(), **told})
+    for role, table in tables.items():
+        file = folder / f"{role}.{format}"
+        if format == "parquet":
+            table.to_parquet(file, index=False)
+        else:
+            packing: Any = {"method": "gzip", "mtime": 0} if format == "csv.gz" else None
+            table.to_csv(file, index=False, compression=packing)
+    types = {role: {name: str(kind) for name, kind in table.dtypes.items()} for role, table in tables.items()}
+    (folder / META).write_text(json.dumps({"meta": graph.meta, "dtypes": types}, indent=1))
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder is empty or holds only what `write_release` writes, at most one level of splits deep."""
+    if not folder.is_dir():
+        return False
+    files = [file.relative_to(folder) for file in folder.rglob("*") if not file.is_dir()]
+    return all(file.name in _OUR_FILES and len(file.parts) <= 2 for file in files)
+
+
+def _splits(path: str | Path) -> dict[str, _Split]:
+    """The tables below `path`, grouped by what is left of their path once the words for the tables are taken out."""
+    found = members(path)
+    tables: defaultdict[str, dict[str, Table]] = defaultdict(dict)
+    for table in find_tables(found):
+        group = tables[_group(table.member.name)]
+        if table.role in group:
+            both = f"{group[table.role].member.name} and {table.member.name}"
+            raise DataError(path, table.role, f"{both} both look like it", "keep one, or one folder per split")
+        group[table.role] = table
+    if not tables:
+        raise DataError(path, "tables", _nothing_found(found), f"nodes have columns {', '.join(NODE_COLUMNS)}")
+    metas = {_group(member.name): _meta(member) for member in found if PurePosixPath(member.name).name == META}
+    prefix = _shared_folder(list(tables))
+    return {
+        key[len(prefix) :]: _Split(key[len(prefix) :], tables[key], metas.get(key, {}))
+        for key in sorted(tables, key=_plain)
+    }
+
+
+def _nothing_found(found: Sequence[Member]) -> str:
+    unsafe = [member.name for member in found if member.name.lower().endswith(_UNSAFE)]
+    if unsafe:
+        return f"no CSV or Parquet is there, and {unsafe[0]} is not opened because it could run code"
+    return "no CSV or Parquet with the dataset's columns is there"
+
+
+def _group(name: str) -> str:
+    """`train_1/nodes.csv`, `nodes/train_1.csv` and `train_1_nodes.csv` all belong to `train_1`."""
+    words = {role for one in ROLES for role in (one, one.rstrip("s"))} | {
+        "meta",
+        "table",
+        "feature",
+        "features",
+        "label",
+    }
+    *folders, file = PurePosixPath(name).parts
+    kept = []
+    for part in (*folders, file.split(".")[0]):
+        pieces = [piece for piece in re.split(r"[_\-\s]+", part) if piece and piece.lower() not in words | {"labels"}]
+        if pieces:
+            kept.append("_".join(pieces))
+    return "/".join(kept)
+
+
+def _shared_folder(keys: Sequence[str]) -> str:
+    """The leading folders that all groups share, with a slash; nothing where there is one group only and no folder."""
+    if len(keys) == 1:
+        return keys[0][: keys[0].rfind("/") + 1]
+    heads = [key.split("/")[:-1] for key in keys]
+    shared = []
+    for level in zip(*heads, strict=False):
+        if len(set(level)) > 1:
+            break
+        shared.append(level[0])
+    return "".join(f"{part}/" for part in shared)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _meta(member: Member) -> dict[str, Any]:
+    try:
+        content = json.loads(member.read())
+    except ValueError as error:
+        raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch or delete it") from error
+    return content if isinstance(content, dict) and isinstance(content.get("meta"), dict) else {}
+
+
+def _graph(split: _Split, path: str | Path) -> AddressGraph:
+    for role in ("nodes", "edges", "clusters"):
+        if role not in split.tables:
+            where = f"{path} ({split.name})" if split.name else path
+            raise DataError(where, role, "no table has its columns", f"expected {', '.join(ROLES[role])}")
+    types = split.meta.get("dtypes", {})
+    frames = {role: table.read(types.get(role)) for role, table in split.tables.items()}
+    graph = AddressGraph(frames["nodes"], frames["edges"], frames["clusters"])
+    try:
+        graph.validated()
+    except DataError as error:
+        role = error.field.split(".")[0]
+        raise DataError(split.tables[role].member.source, error.field, error.problem, error.remedy) from None
+    known = _known(frames["nodes"], frames.get("truth"), split)
+    meta = split.meta["meta"] if split.meta else _guessed(frames["edges"], path, split.name)
+    return AddressGraph(graph.nodes, graph.edges, graph.clusters, known.get("owner"), known.get("address"), meta)
+
+
+def _known(nodes: pd.DataFrame, truth: pd.DataFrame | None, split: _Split) -> dict[str, Any]:
+    """Owner and address per node row, where a table tells them."""
+    if truth is None:
+        return {}
+    table = split.tables["truth"]
+    if truth["node_id"].duplicated().any() or not nodes["node_id"].isin(truth["node_id"]).all():
+        raise DataError(table.member.source, "node_id", "does not list every node once", "write the release again")
+    aligned = truth.set_index("node_id").loc[nodes["node_id"]]
+    kinds = {"owner": "int64", "address": "object"}
+    try:
+        return {name: aligned[name].to_numpy(dtype=kinds[name]) for name in kinds if name in aligned}
+    except (TypeError, ValueError) as error:
+        raise DataError(table.member.source, "owner", f"cannot be read ({error})", "write whole numbers") from error
+
+
+def _guessed(edges: pd.DataFrame, path: str | Path, name: str) -> dict[str, Any]:
+    meta: dict[str, Any] = {"source": f"{path} ({name})" if name else str(path)}
+    if len(edges):
+        first, last = int(edges["reveal"].min()), int(edges["last_seen"].max())
+        meta |= {"start_block": first, "end_block": last, "price_usd": price_near(first)}
+    return meta
