@@ -1,9 +1,16 @@
 """What chapters use to draw their pages: the card, tables, boxes, verdicts, and the look of the figures."""
 
-from btcnb.book.chapter import open_chapter
-from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, number, record, show, table, verdicts
-from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR, mark_paper, plot_style
-from btcnb.cache import cached as cache
+import warnings
+
+from tqdm import TqdmWarning
+
+# A rendered page has no live widgets; without this, whatever imports tqdm.auto prints a warning into the page.
+warnings.filterwarnings("ignore", category=TqdmWarning)
+
+from btcnb.book.chapter import open_chapter  # noqa: E402
+from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, number, record, show, table, verdicts  # noqa: E402
+from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR, mark_paper, plot_style  # noqa: E402
+from btcnb.cache import cached as cache  # noqa: E402
 
 __all__ = [
     "COLOURS",

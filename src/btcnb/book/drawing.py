@@ -47,12 +47,20 @@ def draw_dag(ax: Axes, txs: Transactions, labels: Sequence[str] | None = None) -
     position = layered_positions(txs)
     radius = 0.28
     for parent, child in links(txs):
+        step = position[child] - position[parent]
+        inset = 1.35 * radius * step / np.hypot(*step)  # arrows end at the rims, not under the circles
         ax.add_patch(
             FancyArrowPatch(
-                position[parent], position[child], arrowstyle="-|>", mutation_scale=10, color="#888888", lw=1,
-                shrinkA=11, shrinkB=11, connectionstyle="arc3,rad=0.08",
+                position[parent] + inset,
+                position[child] - inset,
+                arrowstyle="-|>",
+                mutation_scale=11,
+                color="#777777",
+                lw=1.1,
+                shrinkA=0,
+                shrinkB=0,
             )
-        )  # fmt: skip
+        )
     coinbase = txs.transactions["is_coinbase"].to_numpy()
     for tx, (x, y) in enumerate(position):
         ax.add_patch(Circle((x, y), radius, fc=COLOURS[1] if coinbase[tx] else COLOURS[4], ec="black", lw=1, zorder=3))

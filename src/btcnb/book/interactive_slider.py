@@ -12,6 +12,7 @@ import hashlib
 import html
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +44,12 @@ def frame(figure: Figure, label: str, alt: str) -> Frame:
     with mpl.rc_context({"svg.hashsalt": "btcnb", "svg.fonttype": "path"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     plt.close(figure)
-    return Frame(label, alt, buffer.getvalue())
+    return Frame(label, alt, _rounded(buffer.getvalue()))
+
+
+def _rounded(svg: bytes) -> bytes:
+    """Paths to a hundredth of a point: nobody sees the difference, and the page is a third smaller."""
+    return re.sub(rb' d="[^"]*"', lambda path: re.sub(rb"(\.\d\d)\d+", rb"\1", path.group()), svg)
 
 
 def slider(frames: Sequence[Frame], title: str, start: int = 0) -> None:
@@ -67,6 +73,7 @@ def slider_html(frames: Sequence[Frame], title: str, start: int = 0) -> str:
 #{key} img {{ width: 100%; height: auto; background: #fff; }}
 #{key} img[hidden] {{ display: none; }}
 #{key} .controls {{ display: flex; flex-wrap: wrap; gap: .6em; align-items: center; }}
+#{key} label {{ flex: 1 0 100%; }}
 #{key} input {{ flex: 1 1 12em; min-width: 8em; }}
 #{key} output {{ font-variant-numeric: tabular-nums; font-weight: 600; }}
 #{key} button {{ font: inherit; padding: 0 .7em; min-height: 2em; }}
