@@ -1,0 +1,114 @@
+"""The rendered miniature book: provenance, status, records off the page, strictness, the student edition."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from minibook import MiniBook
+
+SECRETS = re.compile(r"SECRET|secret_code|SECRET_BLOCK")
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> MiniBook:
+    book = MiniBook.create(tmp_path_factory.mktemp("pages") / "book")
+    assert book.btcnb("build", "--jobs", "2", "-p", "epochs=6") == 0
+    return book
+
+
+def page(book: MiniBook, name: str, edition: str = "html") -> str:
+    return (book.made(edition) / f"{name}.html").read_text(encoding="utf-8")
+
+
+def text(html: str) -> str:
+    """What a reader reads."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html))
+
+
+def test_a_chapter_shows_its_results_and_ends_with_its_provenance(book: MiniBook) -> None:
+    read = text(page(book, "notebooks/02_second"))
+    assert "3.0 (1, 2) None" in read
+    foot = read[read.index("Provenance") :]
+    for expected in (
+        "preset quick",
+        "epochs = 6 (changed)",
+        "seed seed 3",
+        "commit unknown",
+        "3 code cells",
+        "numpy 2",
+    ):
+        assert expected in re.sub(r"\s+", " ", foot), expected
+    assert "data source a list of numbers" in text(page(book, "notebooks/01_first"))
+
+
+def test_records_and_machine_paths_are_not_on_the_pages(book: MiniBook) -> None:
+    source = json.loads((book.made("html") / "_sources/notebooks/01_first.ipynb").read_text())
+    outputs = [output for cell in source["cells"] for output in cell.get("outputs", [])]
+    assert outputs
+    assert not [output for output in outputs if any("btcnb" in key for key in output.get("data", {}))]
+    for path in book.made("html").rglob("*"):
+        if path.suffix in {".html", ".ipynb", ".md", ".js"}:
+            assert str(book.root) not in path.read_text(encoding="utf-8", errors="ignore"), path
+
+
+def test_the_status_page_lists_every_chapter(book: MiniBook) -> None:
+    read = text(page(book, "book/status"))
+    assert "2 of 2 chapters executed" in read
+    assert re.search(r"The first chapter\s+executed\s+\d{4}-\d\d-\d\d \d\d:\d\d UTC\s+\d+\.\d\ss\s+5\s+none", read)
+    assert "epochs = 6" in read
+    assert re.search(r"python\s+3\.", read)
+
+
+def test_a_second_build_renders_nothing(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (book.made("html") / "index.html").stat().st_mtime_ns
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    told = capsys.readouterr().out
+    assert "Pages are up to date." in told
+    assert told.rstrip().endswith(f"The book's first page: {book.made('html') / 'index.html'}")
+    assert (book.made("html") / "index.html").stat().st_mtime_ns == before
+
+
+def test_students_find_no_solution_anywhere(book: MiniBook) -> None:
+    full = [path for path in book.made("html").rglob("*") if path.is_file() and SECRETS.search(_content(path))]
+    assert {path.suffix for path in full} >= {".html", ".ipynb"}  # the full edition does have them
+    book.take_runs()
+    assert book.btcnb("build", "--edition", "student", "-p", "epochs=6") == 0
+    assert book.take_runs() == []
+    leaks = [path for path in book.made("html-student").rglob("*") if path.is_file() and SECRETS.search(_content(path))]
+    assert leaks == []
+    read = text(page(book, "notebooks/01_first", "html-student"))
+    assert "What is twice the seed?" in read and "After the exercise." in read and "Provenance" in read
+
+
+def test_a_warning_is_an_error_each_time_and_the_last_pages_stay(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = page(book, "book/intro")
+    book.edit("book/intro.md", "Welcome.", "See {ref}`nowhere`.")
+    for _ in range(2):  # Sphinx itself would not repeat the warning of a page it has already read
+        assert book.btcnb("build", "-p", "epochs=6") == 1
+        told = capsys.readouterr().err
+        assert re.search(r"book/intro\.md.*WARNING: undefined label: 'nowhere'", told)
+        assert "not rendered: Jupyter Book reports 1 warning;" in told
+    assert page(book, "book/intro") == before
+    book.edit("book/intro.md", "See {ref}`nowhere`.", "Welcome back.")
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "Welcome back." in page(book, "book/intro")
+
+
+def test_one_chapter_alone_still_makes_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    book = MiniBook.create(tmp_path / "book")
+    assert book.btcnb("build", "--only", "02") == 0
+    assert "Not executed yet, so without results in the pages: 01_first." in capsys.readouterr().out
+    assert "1.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    read = text(page(book, "notebooks/01_first"))
+    assert "This chapter was not executed in this build" in read
+    assert "btcnb build --preset quick --only 01" in read
+    assert "1 of 2 chapters executed" in text(page(book, "book/status"))
+
+
+def _content(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", errors="ignore")

@@ -1,0 +1,149 @@
+"""Parameters: read from the chapter, settled from four layers, refused before anything runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import papermill
+import pytest
+from minibook import MiniBook
+
+from btcnb.build.chapters import load_chapters
+from btcnb.build.errors import UsageError
+from btcnb.build.parameters import read_parameters
+from btcnb.build.presets import Setting, read_options, resolve
+from btcnb.errors import ParameterError
+
+KNOWN = {
+    "03_graph": read_parameters("03_graph", "seed: int = 1  # the seed\nshare: float = 0.5\n"),
+    "08_training": read_parameters("08_training", "seed: int = 2\nepochs: int = 10  # passes\n"),
+}
+ALL = list(KNOWN)
+
+
+def test_a_line_of_the_cell_is_a_parameter() -> None:
+    parameters = read_parameters("x", 'rules: list[str] = ["a",\n "b"]  # which rules: all\nplain = 3\n')
+    rules = parameters["rules"]
+    assert (rules.annotation, rules.default, rules.meaning) == ("list[str]", ["a", "b"], "which rules: all")
+    assert parameters["plain"].annotation == "int"
+
+
+def test_papermill_sees_the_same_parameters(book: MiniBook) -> None:
+    for chapter in load_chapters(book.project):
+        theirs = papermill.inspect_notebook(str(chapter.path))
+        # papermill has no eyes for `...` and `|` in an annotation; what it does see is the same
+        seen = [name for name, entry in chapter.parameters.items() if not set("|.") & set(entry.annotation)]
+        assert list(theirs) == seen
+        for name, entry in theirs.items():
+            ours = chapter.parameters[name]
+            assert (entry["help"], entry["inferred_type_name"]) == (ours.meaning, ours.annotation)
+
+
+@pytest.mark.parametrize(
+    ("cell", "complaint"),
+    [
+        ("twice: int = 2 * seed", "only literals"),
+        ("import os", "only assignments"),
+        ("epochs: int = 'many'", "is not int"),
+        ("epochs: Tensor = 3", "not supported"),
+        ("epochs: int = ", "not Python"),
+    ],
+)
+def test_a_parameters_cell_that_breaks_the_rules(cell: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        read_parameters("08_training", cell)
+
+
+def test_later_layers_win_and_one_chapter_wins_over_all() -> None:
+    preset = [Setting("preset", "08_training", "seed", 5), Setting("preset", None, "seed", 4)]
+    assert resolve(KNOWN, ALL, [preset])["08_training"]["seed"] == 5
+    values = resolve(KNOWN, ALL, [preset, read_options(["seed=6", "08.epochs=50"])])
+    assert values == {"03_graph": {"seed": 6, "share": 0.5}, "08_training": {"seed": 6, "epochs": 50}}
+
+
+def test_options_reach_the_selected_chapters_only() -> None:
+    values = resolve(KNOWN, ["03_graph"], [read_options(["seed=9"])])
+    assert (values["03_graph"]["seed"], values["08_training"]["seed"]) == (9, 2)
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        ("epoch=3", r"no chapter knows the parameter `epoch` \(did you mean `epochs`\?\)"),
+        ("epochs=many", "'many' is of the wrong type: `epochs` of chapter 08_training is int"),
+        ("epochs=1.5", "wrong type"),
+        ("epochs=true", "wrong type"),
+        ("03_graph.epochs=3", "chapter 03_graph does not know"),
+        ("99_none.epochs=3", "there is no chapter `99_none`"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_the_list_of_those_known(option: str, complaint: str) -> None:
+    with pytest.raises(ParameterError, match=complaint) as caught:
+        resolve(KNOWN, ALL, [read_options([option])])
+    listed = [line.split() for line in str(caught.value).split("Known parameters:")[1].splitlines() if line.strip()]
+    assert ["epochs", "int", "10", "08", "passes"] in listed
+    assert ["share", "float", "0.5", "03"] in listed
+
+
+def test_a_name_known_elsewhere_only_is_refused_under_a_selection() -> None:
+    with pytest.raises(ParameterError, match="no selected chapter knows"):
+        resolve(KNOWN, ["03_graph"], [read_options(["epochs=3"])])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["-p", "epoch=3"], "no chapter knows the parameter `epoch`"),
+        (["-p", "epochs"], "write -p name=value"),
+        (["--only", "07"], "There is no chapter `07`; the chapters are 01_first, 02_second"),
+        (["--params", "nowhere.yml"], "nowhere.yml: cannot be read"),
+        (["--jobs", "0"], "at least one"),
+    ],
+)
+def test_a_bad_request_is_refused_before_anything_runs(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
+) -> None:
+    assert book.execute(*arguments) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (book.root / "_build").exists()
+
+
+@pytest.mark.parametrize(
+    ("presets", "complaint"),
+    [
+        ("quick: {epoch: 3}", "preset quick in presets.yml: no chapter knows the parameter `epoch`"),
+        ("quick: {02_second: {epochs: many}}", "wrong type"),
+        ("quick: {09_ninth: {epochs: 1}}", "there is no chapter `09_ninth`"),
+        ("quick: [1, 2]", "expected a mapping"),
+        ("standard: {}", "has no preset `quick`"),
+        ("quick: {", "is not valid YAML"),
+    ],
+)
+def test_a_bad_preset_is_refused(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], presets: str, complaint: str
+) -> None:
+    book.write("notebooks/presets.yml", presets)
+    assert book.execute() == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_presets_files_and_options_reach_the_notebooks(book: MiniBook, tmp_path: Path) -> None:
+    params = tmp_path / "mine.yml"
+    params.write_text("label: Möser\n02_second: {sizes: [3]}\n", encoding="utf-8")
+    options = ["--preset", "standard", "--only", "2", "--params", str(params), "-p", "sizes=5,6"]
+    assert book.execute(*options) == 0
+    assert "2.0 (5, 6) Möser" in book.printed("02_second", "standard")
+    stamp = book.stamp("02_second", "standard")
+    assert stamp["parameters"] == {"seed": 11, "epochs": 4, "sizes": [5, 6], "label": "Möser"}
+    assert stamp["changed"] == ["seed", "epochs", "sizes", "label"]
+    assert not book.made("notebooks/01_first.ipynb", "standard").exists()
+
+
+def test_the_list_of_chapters(book: MiniBook) -> None:
+    command = [sys.executable, "-m", "btcnb.build.cli", "--root", str(book.root), "chapters", "--only", "02"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "02_second  The second chapter" in shown
+    assert "tuple[int, ...]" in shown and "passes over the data" in shown
+    assert "01_first" not in shown
