@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from minibook import MiniBook
 
+from btcnb.build.chapters import load_chapters
+from btcnb.build.fingerprint import fingerprint
+from btcnb.build.imports import Package
+
 BOTH = ["01_first", "02_second"]
 
 
@@ -126,6 +130,29 @@ def test_a_chapter_may_read_what_the_others_recorded(tmp_path: Path) -> None:
     assert book.execute() == 0
     assert book.stamp("00_scores")["fingerprint"]["data"]["record 01_first"]
     assert "00_scores: changed since it was executed: input record 01_first." in book.made("build.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("cell", "module", "found"),
+    [
+        ("", "files = folder.rglob('*')", set()),  # a reader of any folder is no reader of results/
+        ("", "files = folder.glob('abl*.csv')", {"results/ablation.csv"}),
+        ("files = folder.glob('*.csv')", "", {"results/ablation.csv", "results/other.csv"}),
+        ("table = 'results/other.csv'", "", {"results/other.csv"}),
+        ("", "name = 'other'", {"results/other.csv"}),
+        ("times = 'results/chapter_times.csv'", "", set()),
+        ("where = 'data'", "", set()),
+    ],
+)
+def test_what_counts_as_a_reference(tmp_path: Path, cell: str, module: str, found: set[str]) -> None:
+    book = MiniBook.create(tmp_path / "book")
+    for name in ("ablation", "other", "chapter_times"):
+        book.write(f"results/{name}.csv", "1\n")
+    book.write("src/btcnb/data/deep.py", f"{module}\n")
+    book.chapter("03_third", f"# Third\n\n```{{code-cell}}\nimport btcnb.data.deep\n{cell}\n```\n")
+    chapter = load_chapters(book.project)[2]
+    printed = fingerprint(book.project, Package(book.project.source), chapter, {"sep": "/", "up": ".."}, tmp_path)
+    assert set(printed.data) == found
 
 
 def test_reference_results_and_declared_files_are_inputs(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def input_files(project: Project, chapter: Chapter, values: Mapping[str, Any], t
         *_declared(project, chapter),
         *_named_by_parameters(project, values),
         *_named_in_cells(project, chapter, texts),
-        *_references(project, texts),
+        *_references(project, chapter, texts),
     }
     digests = {project.relative(path): digest_path(path) for path in sorted(paths)}
     if any(REAL_DATA in text for text in texts):
@@ -92,16 +92,23 @@ def _existing(project: Project, text: str) -> Iterator[Path]:
     path = (project.root / text).expanduser()
     products = {"_build", ".cache", ".venv", ".git"}
     try:
-        if path.exists() and path.resolve() != project.root.resolve() and not products & set(path.parts):
+        around = project.root.resolve().is_relative_to(path.resolve())  # a separator "/" is not an input
+        if path.exists() and not around and not products & set(path.parts):
             yield path
     except OSError:  # a name that no file can have
         return
 
 
-def _references(project: Project, texts: set[str]) -> Iterator[Path]:
-    """Files under `results/` that a literal names: by file name, stem, folder or pattern."""
+def _references(project: Project, chapter: Chapter, texts: set[str]) -> Iterator[Path]:
+    """Files under `results/` that a literal names: by file name, stem, folder or pattern.
+
+    A pattern that would match anything, such as the `*.csv` with which a reader walks through a folder, counts in the
+    chapter's own cells only.
+    """
     folder = project.root / _REFERENCE
+    cells = "\n".join(chapter.code_cells)
     patterns = [text for text in texts if "*" in text and "/" not in text and len(text) < 100]
+    patterns = [text for text in patterns if any(map(str.isalnum, text.split(".")[0])) or text in cells]
     for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
         relative = path.relative_to(folder)
         if not path.is_file() or path.name in _DISPLAY_ONLY or path.name.startswith("."):
