@@ -53,7 +53,8 @@ def _whole(value: Any, where: Where, row: int, default: int | None, unit: int) -
             raise ValueError
     except (InvalidOperation, ValueError, OverflowError):
         remedy = "amounts are in satoshi; pass unit='btc' if these are bitcoin" if unit == 1 else "check the unit"
-        raise DataError(*where(row), f"{value!r} is not a whole number", remedy) from None
+        shown = str(value) if isinstance(value, Decimal) else repr(value)
+        raise DataError(*where(row), f"{shown} is not a whole number", remedy) from None
     return int(number)
 
 
