@@ -4,9 +4,21 @@ from btcnb.data.address_graph import AddressGraph
 from btcnb.data.calibration import calibration
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
+from btcnb.data.fetch import fetch_release
 from btcnb.data.graph import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
 from btcnb.data.landmarks import landmark_nodes, landmarks
+from btcnb.data.readers import (
+    MissingOutputsWarning,
+    Node,
+    attach_wallets,
+    read_bitcoin_core,
+    read_dumplings,
+    read_etl,
+    read_wallet_owners,
+    write_etl,
+)
+from btcnb.data.release import read_release, read_release_splits, write_release
 from btcnb.data.sampling import sample_around, sample_from_coinbase
 from btcnb.data.simulate import CoinJoinRates, SimulationConfig, simulate
 from btcnb.data.splits import SPLIT_NAMES, load_split, load_split_transactions, load_splits
@@ -20,9 +32,12 @@ __all__ = [
     "AddressGraph",
     "CoinJoinRates",
     "HeuristicConfig",
+    "MissingOutputsWarning",
+    "Node",
     "SimulationConfig",
     "Transactions",
     "Truth",
+    "attach_wallets",
     "build_graph",
     "calibration",
     "coinjoin_rules",
@@ -31,6 +46,7 @@ __all__ = [
     "edge_features",
     "feature_names",
     "features",
+    "fetch_release",
     "heuristic_clusters",
     "heuristic_merges",
     "landmark_nodes",
@@ -38,7 +54,15 @@ __all__ = [
     "load_split",
     "load_split_transactions",
     "load_splits",
+    "read_bitcoin_core",
+    "read_dumplings",
+    "read_etl",
+    "read_release",
+    "read_release_splits",
+    "read_wallet_owners",
     "sample_around",
     "sample_from_coinbase",
     "simulate",
+    "write_etl",
+    "write_release",
 ]
