@@ -9,6 +9,14 @@ from btcnb.learn.encoders import Encoder
 from btcnb.learn.graphs import PreparedGraph, prepare, prepare_arrays
 from btcnb.learn.losses import coinjoin_repulsion, info_nce
 from btcnb.learn.objectives import CoinJoinGraph
+from btcnb.learn.reference import (
+    reference_baseline,
+    reference_baseline_embeddings,
+    reference_communities,
+    reference_config,
+    reference_embeddings,
+    reference_run,
+)
 from btcnb.learn.sampler import NeighbourSampler, neighbour_sampler
 from btcnb.learn.training import Run, train
 from btcnb.learn.tuples import Tuples, TupleSampler
@@ -32,6 +40,12 @@ __all__ = [
     "neighbour_sampler",
     "prepare",
     "prepare_arrays",
+    "reference_baseline",
+    "reference_baseline_embeddings",
+    "reference_communities",
+    "reference_config",
+    "reference_embeddings",
+    "reference_run",
     "train",
     "tune_resolution",
 ]
