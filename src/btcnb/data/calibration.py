@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 Reading = Literal["incident", "induced"]
 
 SIZE_BANDS = ((10, 100), (100, 1_000), (1_000, 5_000))
-"""Cluster sizes whose cut ratio the paper reports (low <= size < high; the last band includes 5,000)."""
+"""Cluster sizes whose cut ratio the paper reports (low <= size < high)."""
 
 FINAL_SEQUENCES = (0xFFFFFFFE, 0xFFFFFFFF)
 """Sequence numbers that do not signal replace-by-fee (BIP 125)."""
@@ -46,7 +46,7 @@ all transactions, the rest over the two-output transactions outside their ground
 def calibration(
     graphs: AddressGraph | Mapping[str, AddressGraph],
     chain: Transactions | None = None,
-    reading: Reading = "incident",
+    reading: Reading = "induced",
 ) -> pd.DataFrame:
     """One row per structural target: `quantity`, `about`, `paper_low`, `paper_high`, and what we measure.
 
@@ -70,7 +70,7 @@ def calibration(
     return pd.DataFrame(rows)
 
 
-def graph_structure(graph: AddressGraph, reading: Reading = "incident") -> dict[str, float]:
+def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[str, float]:
     """Ratios of the dataset table and the four cut ratios (in %), for one graph."""
     labels = graph.labels()
     clusters = int(labels.max()) + 1
@@ -89,13 +89,13 @@ def graph_structure(graph: AddressGraph, reading: Reading = "incident") -> dict[
 
 
 def cut_ratio(
-    edge_index: IntArray, labels: IntArray, sizes: tuple[int, int] | None = None, reading: Reading = "incident"
+    edge_index: IntArray, labels: IntArray, sizes: tuple[int, int] | None = None, reading: Reading = "induced"
 ) -> float:
     """Fraction of edges that cross between clusters; NaN where there is no edge to count.
 
-    sizes: count only edges at clusters of that size, low <= size < high (the last band of the paper includes its end).
-    reading: the paper says "restricted to subgraphs of size 10–100". `"incident"`: edges with at least one end in such
-        a cluster; `"induced"`: edges with both ends in (possibly different) clusters of such a size.
+    sizes: count only edges at clusters of that size, low <= size < high.
+    reading: the paper says "restricted to subgraphs of size 10–100". `"induced"`: edges with both ends in (possibly
+        different) clusters of such a size; `"incident"`: edges with at least one end in such a cluster.
     """
     if reading not in get_args(Reading):
         raise ParameterError(f"reading is {reading!r}; it must be one of {', '.join(get_args(Reading))}.")
@@ -104,7 +104,7 @@ def cut_ratio(
     if sizes is not None:
         low, high = sizes
         count = np.bincount(labels)
-        inside = (count >= low) & ((count <= high) if high == SIZE_BANDS[-1][1] else (count < high))
+        inside = (count >= low) & (count < high)
         chosen = inside[source] | inside[target] if reading == "incident" else inside[source] & inside[target]
         crossing = crossing[chosen]
     return float(crossing.mean()) if len(crossing) else float("nan")
