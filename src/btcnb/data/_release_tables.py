@@ -64,10 +64,9 @@ class Table:
                     usecols=names,
                     dtype={**kinds, **texts},  # type: ignore[arg-type]
                     keep_default_na=not texts,
-                    float_precision="round_trip",
                     encoding="utf-8-sig",
                 )
-        except (ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
+        except (TypeError, ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
             raise DataError(self.member.source, self.role, f"cannot be read ({error})", "check the file") from error
 
     def _parquet(self, names: list[str]) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args
@@ -112,23 +112,47 @@ def _is_ours(folder: Path) -> bool:
 
 
 def _splits(path: str | Path) -> dict[str, _Split]:
-    """The tables below `path`, grouped by what is left of their path once the words for the tables are taken out."""
+    """The tables below `path`, one group per graph."""
     found = members(path)
     tables: defaultdict[str, dict[str, Table]] = defaultdict(dict)
-    for table in find_tables(found):
-        group = tables[_group(table.member.name)]
-        if table.role in group:
-            both = f"{group[table.role].member.name} and {table.member.name}"
+    for key, table in _grouped(list(find_tables(found))):
+        if table.role in tables[key]:
+            both = f"{tables[key][table.role].member.name} and {table.member.name}"
             raise DataError(path, table.role, f"{both} both look like it", "keep one, or one folder per split")
-        group[table.role] = table
-    if not tables:
+        tables[key][table.role] = table
+    keys = sorted((key for key in tables if set(tables[key]) != {"truth"}), key=_plain)
+    if not keys:
         raise DataError(path, "tables", _nothing_found(found), f"nodes have columns {', '.join(NODE_COLUMNS)}")
-    metas = {_group(member.name): _meta(member) for member in found if PurePosixPath(member.name).name == META}
-    prefix = _shared_folder(list(tables))
-    return {
-        key[len(prefix) :]: _Split(key[len(prefix) :], tables[key], metas.get(key, {}))
-        for key in sorted(tables, key=_plain)
-    }
+    metas = {_words(_folder(member)): _meta(member) for member in found if PurePosixPath(member.name).name == META}
+    prefix = len(_shared_folder(keys))
+    return {key[prefix:]: _Split(key[prefix:], tables[key], metas.get(key, {})) for key in keys}
+
+
+def _grouped(tables: Sequence[Table]) -> Iterator[tuple[str, Table]]:
+    """(group, table) pairs. The tables of a folder with one of each kind are one graph, whatever their names.
+
+    Otherwise the names decide, with the words for the tables left out: `train_1_nodes.csv` and `edges/train_1.csv`
+    both belong to `train_1`.
+    """
+    kinds = Counter((_folder(table.member), table.role) for table in tables if table.role != "truth")
+    crowded = {folder for (folder, _), number in kinds.items() if number > 1}
+    for table in tables:
+        folder = _folder(table.member)
+        yield _words(f"{folder}/{table.member.stem}" if folder in crowded else folder), table
+
+
+def _folder(member: Member) -> str:
+    return member.name.rpartition("/")[0]
+
+
+def _words(name: str) -> str:
+    """A path without the words for the tables."""
+    left_out = {word for role in ROLES for word in (role, role.rstrip("s"))} | {"table", "features", "labels"}
+    parts = (
+        "_".join(piece for piece in re.split(r"[_\-\s]+", part) if piece.lower() not in left_out)
+        for part in PurePosixPath(name).parts
+    )
+    return "/".join(part for part in parts if part)
 
 
 def _nothing_found(found: Sequence[Member]) -> str:
@@ -136,24 +160,6 @@ def _nothing_found(found: Sequence[Member]) -> str:
     if unsafe:
         return f"no CSV or Parquet is there, and {unsafe[0]} is not opened because it could run code"
     return "no CSV or Parquet with the dataset's columns is there"
-
-
-def _group(name: str) -> str:
-    """`train_1/nodes.csv`, `nodes/train_1.csv` and `train_1_nodes.csv` all belong to `train_1`."""
-    words = {role for one in ROLES for role in (one, one.rstrip("s"))} | {
-        "meta",
-        "table",
-        "feature",
-        "features",
-        "label",
-    }
-    *folders, file = PurePosixPath(name).parts
-    kept = []
-    for part in (*folders, file.split(".")[0]):
-        pieces = [piece for piece in re.split(r"[_\-\s]+", part) if piece and piece.lower() not in words | {"labels"}]
-        if pieces:
-            kept.append("_".join(pieces))
-    return "/".join(kept)
 
 
 def _shared_folder(keys: Sequence[str]) -> str:
