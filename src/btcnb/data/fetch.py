@@ -10,6 +10,7 @@ from typing import Any
 import pooch
 import requests
 from pooch.downloaders import ZenodoRepository, doi_to_repository
+from urllib3.exceptions import HTTPError
 
 from btcnb.errors import DataError
 
@@ -111,7 +112,7 @@ class _Resuming:
                     self.part.replace(output_file)
                     return
                 problem = "it broke off"
-            except requests.RequestException as error:
+            except (requests.RequestException, HTTPError) as error:
                 problem = type(error).__name__
         raise DataError(
             self.source,
@@ -136,7 +137,7 @@ class _Resuming:
             size = int(reply.headers.get("Content-Length", -1))
             got = 0
             with self.part.open("ab" if goes_on else "wb") as file:
-                for chunk in reply.iter_content(_CHUNK):
+                while chunk := reply.raw.read1(_CHUNK):  # what has arrived, so that a break loses nothing
                     file.write(chunk)
                     got += len(chunk)
         return size < 0 or got >= size
