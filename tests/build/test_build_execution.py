@@ -142,6 +142,7 @@ def test_a_chapter_may_read_what_the_others_recorded(tmp_path: Path) -> None:
         ("", "name = 'other'", {"results/other.csv"}),
         ("times = 'results/chapter_times.csv'", "", set()),
         ("where = 'data'", "", set()),
+        ("bold = f'**{2**3}**'", "bold = '**'", set()),
     ],
 )
 def test_what_counts_as_a_reference(tmp_path: Path, cell: str, module: str, found: set[str]) -> None:

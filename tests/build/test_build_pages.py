@@ -35,7 +35,7 @@ def test_a_chapter_shows_its_results_and_ends_with_its_provenance(book: MiniBook
     for expected in (
         "preset quick",
         "epochs = 6 (changed)",
-        "seed seed 3",
+        "seed 3",
         "commit unknown",
         "3 code cells",
         "numpy 2",

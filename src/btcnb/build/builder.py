@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -195,7 +196,7 @@ def _on_event(build: _Build, chapters: Mapping[str, Chapter], event: Event | Non
             progress.end(name, f"done, {_count(cells, 'cell')} in {duration(seconds)}")
         case Failed(chapter=name):
             if event.disk_full:
-                raise OSError(28, event.error)
+                raise OSError(errno.ENOSPC, event.error)
             build.failures.append(event)
             progress.end(name, _failure(build, event))
         case None:

@@ -62,9 +62,9 @@ def fingerprint(
 ) -> Fingerprint:
     """The fingerprint of `chapter` executed with the parameters `values`."""
     scans = [scan_source(source) for source in chapter.code_cells]
-    modules, texts = package.closure(scans)
-    texts = texts.union(*(scan.texts for scan in scans))
-    data = input_files(project, chapter, values, texts)
+    modules, reached = package.closure(scans)
+    own = frozenset[str]().union(*(scan.texts for scan in scans))
+    data = input_files(project, chapter, values, own, reached)
     if chapter.options.get("reads_records"):
         data |= {f"record {path.stem}": digest_path(path) for path in _other_records(records, chapter)}
     return Fingerprint(

@@ -18,14 +18,20 @@ _REFERENCE = "results"  # records of long runs, from which chapters draw their r
 _DISPLAY_ONLY = {"chapter_times.csv"}  # running times on a chapter's card: newer ones are no reason to run it again
 
 
-def input_files(project: Project, chapter: Chapter, values: Mapping[str, Any], texts: Iterable[str]) -> dict[str, str]:
-    """Path -> digest of each input of `chapter`; `texts`: the string literals of its cells and the code it reaches."""
-    texts = set(texts)
+def input_files(
+    project: Project, chapter: Chapter, values: Mapping[str, Any], own: Iterable[str], reached: Iterable[str]
+) -> dict[str, str]:
+    """Path -> digest of each input of `chapter`.
+
+    `own` are the string literals of its cells, `reached` those of the package code it reaches.
+    """
+    own = set(own)
+    texts = own.union(reached)
     paths = {
         *_declared(project, chapter),
         *_named_by_parameters(project, values),
-        *_named_in_cells(project, chapter, texts),
-        *_references(project, chapter, texts),
+        *_named_in_cells(project, own),
+        *_references(project, own, texts),
     }
     digests = {project.relative(path): digest_path(path) for path in sorted(paths)}
     if any(REAL_DATA in text for text in texts):
@@ -76,11 +82,10 @@ def _named_by_parameters(project: Project, values: Mapping[str, Any]) -> Iterato
                 yield from _existing(project, entry)
 
 
-def _named_in_cells(project: Project, chapter: Chapter, texts: Iterable[str]) -> Iterator[Path]:
+def _named_in_cells(project: Project, own: Iterable[str]) -> Iterator[Path]:
     """Literals such as "results/ablation.csv": a path with a slash that exists below the root, build products apart."""
-    cells = "\n".join(chapter.code_cells)
-    for text in texts:
-        if "/" in text and text in cells:
+    for text in own:
+        if "/" in text:
             for path in _existing(project, text):
                 if path.is_file() and path.name not in _DISPLAY_ONLY and path.is_relative_to(project.root):
                     yield path
@@ -99,16 +104,21 @@ def _existing(project: Project, text: str) -> Iterator[Path]:
         return
 
 
-def _references(project: Project, chapter: Chapter, texts: set[str]) -> Iterator[Path]:
+def _references(project: Project, own: set[str], texts: set[str]) -> Iterator[Path]:
     """Files under `results/` that a literal names: by file name, stem, folder or pattern.
 
     A pattern that would match anything, such as the `*.csv` with which a reader walks through a folder, counts in the
     chapter's own cells only.
     """
     folder = project.root / _REFERENCE
-    cells = "\n".join(chapter.code_cells)
-    patterns = [text for text in texts if "*" in text and "/" not in text and len(text) < 100]
-    patterns = [text for text in patterns if any(map(str.isalnum, text.split(".")[0])) or text in cells]
+    patterns = [
+        text
+        for text in texts
+        if "*" in text
+        and "/" not in text
+        and len(text) < 100
+        and (any(map(str.isalnum, text.split(".")[0])) or (text in own and "." in text))
+    ]
     for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
         relative = path.relative_to(folder)
         if not path.is_file() or path.name in _DISPLAY_ONLY or path.name.startswith("."):

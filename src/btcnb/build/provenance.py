@@ -57,7 +57,8 @@ def provenance_box(stamp: Stamp, records: Sequence[Mapping[str, Any]]) -> str:
         ("versions", ", ".join(f"{name} {version}" for name, version in stamp.versions.items())),
     ]
     body = "\n".join(f"| {name} | {cell(value)} |" for name, value in rows)
-    return f"```{{admonition}} Provenance\n:class: dropdown note provenance\n\n| | |\n| :--- | :--- |\n{body}\n```"
+    opening = "```{admonition} Provenance\n:class: dropdown note provenance\n"
+    return f"{opening}\n| what | value |\n| :--- | :--- |\n{body}\n```"
 
 
 def when(moment: str) -> str:
@@ -92,7 +93,10 @@ def _parameters(stamp: Stamp) -> str:
 
 
 def _seeds(parameters: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in parameters.items() if "seed" in name) or "none used"
+    seeds = {name: value for name, value in parameters.items() if "seed" in name}
+    return (
+        ", ".join(str(value) if name == "seed" else f"{name} {value}" for name, value in seeds.items()) or "none used"
+    )
 
 
 def _data_sources(records: Sequence[Mapping[str, Any]]) -> str:

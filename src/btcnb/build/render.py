@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -18,10 +19,9 @@ from btcnb.build.child import end_child, start_child
 from btcnb.build.errors import BuildError
 from btcnb.build.inputs import digest_path
 from btcnb.build.project import Edition, Output, Project, write_atomically
-from btcnb.build.worker import DISK_FULL
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-_COMPLAINT = re.compile(r"(?i)\b(WARNING|ERROR|CRITICAL|SEVERE|Exception occurred)\b.*")
+_COMPLAINT = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE): |^(Extension|Configuration|Theme|Application) error")
 _SHOWN = 30  # complaints shown on the terminal; all are in the log
 
 
@@ -68,7 +68,8 @@ def _render_twice(output: Output, edition: Edition, strict: bool, tick: Callable
         # Sphinx would not repeat the warnings of pages it has already read: the next rendering starts from nothing.
         shutil.rmtree(output.rendering(edition), ignore_errors=True)
         more = [f"… and {len(complaints) - _SHOWN} more in {output.log}"] if len(complaints) > _SHOWN else []
-        what = f"{len(complaints)} {'warning' if len(complaints) == 1 else 'warnings'}" if complaints else "an error"
+        number = sum("WARNING: " in line for line in complaints)
+        what = f"{number} {'warning' if number == 1 else 'warnings'}" if number else "an error"
         sentence = (
             f"The book was executed but not rendered: Jupyter Book reports {what}; the full story is in {output.log}."
         )
@@ -93,11 +94,11 @@ def _run(output: Output, edition: Edition, strict: bool, tick: Callable[[], None
     with output.log.open("a", encoding="utf-8") as whole:
         whole.write(text)
     if process.exitcode and "No space left on device" in text:
-        raise OSError(min(DISK_FULL), "No space left on device", str(rendering))
+        raise OSError(errno.ENOSPC, "No space left on device", str(rendering))
     lines = [line.replace(f"{source}{os.sep}", "").strip() for line in text.splitlines()]
-    complaints = [
-        line for line in lines if _COMPLAINT.search(line) and not line.startswith(("Warning, treated", "build "))
-    ]
+    complaints = [line for line in lines if _COMPLAINT.search(line)]
+    if process.exitcode and not complaints:  # not a warning: the last words are what there is
+        complaints = [line for line in lines if line.strip("=")][-5:]
     return bool(process.exitcode), list(dict.fromkeys(complaints))
 
 
