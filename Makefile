@@ -1,6 +1,7 @@
 # Two commands: `make book` and `make test`. Both set up everything they need in .venv; nothing else is touched.
 PYTHON ?= python3
 PRESET ?= quick
+JOBS   ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
@@ -12,7 +13,7 @@ help:  ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: setup  ## execute every chapter (PRESET=quick) and render the book
-	@$(BIN)/btcnb build --preset $(PRESET)
+	@$(BIN)/btcnb build --preset $(PRESET) --jobs $(JOBS)
 
 test: setup lint types unit chapters  ## lint, types, tests, chapters, rendered book
 
@@ -32,7 +33,7 @@ unit: setup  ## tests that need no built book
 	@$(BIN)/pytest -n 2 -m "not book"
 
 chapters: setup  ## build the book at preset quick, then read it as a reader's browser would
-	@$(BIN)/btcnb build --preset quick
+	@$(BIN)/btcnb build --preset quick --jobs $(JOBS)
 	@$(BIN)/pytest -n 0 -m book
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
