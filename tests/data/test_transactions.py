@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import BTC, chain, ids
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import AddressGraph, Transactions, Truth
@@ -74,6 +74,7 @@ def test_selecting_what_is_not_there_is_refused(keep):
         story().select(np.asarray(keep))
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.booleans(), min_size=4, max_size=4), st.lists(st.booleans(), min_size=4, max_size=4))
 def test_selecting_twice_equals_selecting_once(first, second):
     txs = STORY

@@ -7,7 +7,7 @@ import gzip
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -29,6 +29,7 @@ class Member:
     name: str
     path: Path
     inner: str | None = None
+    archive: zipfile.ZipFile | None = field(default=None, repr=False, compare=False)  # shared by the zip's members
 
     @property
     def source(self) -> str:
@@ -44,7 +45,7 @@ class Member:
         """The content as a stream, gzip taken off; a broken archive becomes a `DataError`."""
         with contextlib.ExitStack() as stack:
             try:
-                stream = stack.enter_context(self._raw(stack))
+                stream = stack.enter_context(self._raw())
                 if stream.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]  # both kinds of stream can peek
                     stream = cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream)))
             except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -54,10 +55,10 @@ class Member:
             except _BROKEN as error:
                 raise _broken(self.source, error) from error
 
-    def _raw(self, stack: contextlib.ExitStack) -> IO[bytes]:
-        if self.inner is None:
+    def _raw(self) -> IO[bytes]:
+        if self.inner is None or self.archive is None:
             return self.path.open("rb")
-        return stack.enter_context(zipfile.ZipFile(self.path)).open(self.inner)
+        return self.archive.open(self.inner)
 
     def read(self) -> bytes:
         """The whole content, gzip taken off."""
@@ -89,16 +90,15 @@ def _from(file: Path, folder: Path) -> list[Member]:
 
 
 def _in_zip(path: Path, prefix: str) -> list[Member]:
+    """The members of a zip. Its table of contents is read once; the archive closes when the last member goes."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+        archive = zipfile.ZipFile(path)  # outlives this function on purpose
     except _BROKEN as error:
         raise _broken(str(path), error) from error
+    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
     for entry in entries:
         _require_harmless(path, entry)
-    return [
-        Member(prefix + entry.filename, path, entry.filename) for entry in sorted(entries, key=lambda e: e.filename)
-    ]
+    return [Member(prefix + entry.filename, path, entry.filename, archive) for entry in entries]
 
 
 def _require_harmless(path: Path, entry: zipfile.ZipInfo) -> None:
