@@ -162,6 +162,9 @@ def test_wallets_tell_the_true_owners(tmp_path):
     owners = read_wallet_owners(folder)
     assert owners == read_wallet_owners(folder / "wallets_info.json")
     assert attach_wallets(story(), owners).truth.owner.tolist() == txs.truth.owner.tolist()
+    listed = {wallet: [{"address": address} for address in keys] for wallet, keys in wallets.items()}
+    (folder / "wallets_info.json").write_text(json.dumps(listed))
+    assert read_wallet_owners(folder) == owners
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def _blocks(member: Member, alone: bool) -> Iterator[tuple[str, Any]]:
         place = f"{member.source}[{number}]" if isinstance(content, list) else member.source
         if isinstance(block, dict) and isinstance(block.get("result"), dict | str):
             block = block["result"]  # a reply saved whole
-        if isinstance(block, dict) and "tx" in block:
+        if isinstance(block, dict) and "tx" in block and "hash" in block:
             yield place, block
         elif alone:
             raise DataError(place, "tx", "this is not a block with its transactions", _DETAIL)

@@ -16,7 +16,8 @@ from btcnb.data.readers.etl_columns import Where, flags, output_owners, required
 from btcnb.data.transactions import UNKNOWN
 from btcnb.errors import DataError
 
-LINES_A_PART = 20_000
+LINES_A_PART = 5_000
+_DECODER = json.JSONDecoder(parse_float=Decimal)
 
 _TRANSACTION = (
     "hash",
@@ -34,6 +35,7 @@ _INPUT = ("index", "spent_transaction_hash", "spent_output_index", "addresses", 
 _OUTPUT = ("index", "script_hex", "addresses", "value", "type", "address")
 
 Line = tuple[int, dict[str, Any]]
+Side = dict[str, list[Any]]
 
 
 def read_json(member: Member, unit: int) -> Iterator[Raw]:
@@ -49,7 +51,7 @@ def _transactions(stream: IO[bytes], source: str) -> Iterator[Line]:
         if not content.strip():
             continue
         try:
-            record = json.loads(content, parse_float=Decimal)
+            record = _DECODER.decode(content.decode())
         except ValueError as error:
             raise DataError(
                 f"{source}, line {number}", "JSON", f"is broken or cut short ({error})", "fix it"
@@ -64,24 +66,18 @@ def _transactions(stream: IO[bytes], source: str) -> Iterator[Line]:
 
 def _raw(lines: list[Line], source: str, unit: int) -> Raw:
     numbers = [number for number, _ in lines]
-    transactions, inputs, outputs = [], [], []
-    for tx, (number, record) in enumerate(lines):
-        transactions.append([record.get(name) for name in _TRANSACTION])
-        for position, item in enumerate(_list(record, "inputs", source, number)):
-            inputs.append((tx, position, *(item.get(name) for name in _INPUT)))
+    for number, record in lines:
         if "outputs" not in record:
             raise DataError(f"{source}, line {number}", "outputs", "is missing", "export whole transactions")
-        for position, item in enumerate(_list(record, "outputs", source, number)):
-            outputs.append((tx, position, *(item.get(name) for name in _OUTPUT)))
+    inputs, outputs = (_side(lines, side, names, source) for side, names in (("inputs", _INPUT), ("outputs", _OUTPUT)))
 
     def at(field: str) -> Where:
         return lambda row: (f"{source}, line {numbers[row]}", field)
 
-    head = dict(zip(_TRANSACTION, zip(*transactions, strict=True), strict=True))
+    head = {name: [record.get(name) for _, record in lines] for name in _TRANSACTION}
     size = whole(head["size"], at("size"), default=0)
     told = flags(head["is_coinbase"], at("is_coinbase"))
-    into = _side(inputs, _INPUT)
-    coinbase = _coinbases(told, into)
+    coinbase = _coinbases(told, inputs)
     columns = {
         "hash": required_text(head["hash"], at("hash")),
         "block_number": whole(head["block_number"], at("block_number")),
@@ -94,23 +90,28 @@ def _raw(lines: list[Line], source: str, unit: int) -> Raw:
         "virtual_size": whole([v or s for v, s in zip(head["virtual_size"], size, strict=True)], at("virtual_size")),
         "fee": whole(head["fee"], at("fee"), default=UNKNOWN, unit=unit, low=None),
     }
-    kept = [row for row in inputs if not coinbase[row[0]]]
-    return Raw(columns, _inputs(kept, source, numbers, unit), _outputs(outputs, columns["hash"], source, numbers, unit))
+    into = _inputs(inputs, source, numbers, unit)
+    kept = ~coinbase[into["tx"]]
+    into = {name: values[kept] for name, values in into.items()}
+    return Raw(columns, into, _outputs(outputs, columns["hash"], source, numbers, unit))
 
 
-def _list(record: dict[str, Any], side: str, source: str, number: int) -> list[dict[str, Any]]:
-    items = record.get(side) or []
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise DataError(f"{source}, line {number}", side, "is not a list of objects", "export nested records")
-    return items
+def _side(lines: list[Line], side: str, names: tuple[str, ...], source: str) -> Side:
+    """The nested items of all lines, a list for each name, with the transaction and the place in it of each item."""
+    items: list[dict[str, Any]] = []
+    owners: list[int] = []
+    positions: list[int] = []
+    for tx, (number, record) in enumerate(lines):
+        listed = record.get(side) or []
+        if not isinstance(listed, list) or not all(isinstance(item, dict) for item in listed):
+            raise DataError(f"{source}, line {number}", side, "is not a list of objects", "export nested records")
+        items += listed
+        owners += [tx] * len(listed)
+        positions += range(len(listed))
+    return {"tx": owners, "position": positions} | {name: [item.get(name) for item in items] for name in names}
 
 
-def _side(rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> dict[str, tuple[Any, ...]]:
-    lists = list(zip(*rows, strict=True)) if rows else [()] * (len(names) + 2)
-    return dict(zip(("tx", "position", *names), lists, strict=True))
-
-
-def _coinbases(told: list[bool | None], inputs: dict[str, tuple[Any, ...]]) -> Any:
+def _coinbases(told: list[bool | None], inputs: Side) -> Any:
     """As told; where not told, a transaction that spends nothing."""
     spends = np.zeros(len(told), dtype=bool)
     for tx, spent in zip(inputs["tx"], inputs["spent_transaction_hash"], strict=True):
@@ -118,9 +119,7 @@ def _coinbases(told: list[bool | None], inputs: dict[str, tuple[Any, ...]]) -> A
     return np.array([not spends[tx] if flag is None else flag for tx, flag in enumerate(told)], dtype=bool)
 
 
-def _inputs(rows: list[tuple[Any, ...]], source: str, numbers: list[int], unit: int) -> dict[str, Any]:
-    side = _side(rows, _INPUT)
-
+def _inputs(side: Side, source: str, numbers: list[int], unit: int) -> dict[str, Any]:
     def at(field: str) -> Where:
         return lambda row: (f"{source}, line {numbers[side['tx'][row]]}", f"inputs[{side['position'][row]}].{field}")
 
@@ -136,9 +135,7 @@ def _inputs(rows: list[tuple[Any, ...]], source: str, numbers: list[int], unit: 
     }
 
 
-def _outputs(rows: list[tuple[Any, ...]], hashes: Any, source: str, numbers: list[int], unit: int) -> dict[str, Any]:
-    side = _side(rows, _OUTPUT)
-
+def _outputs(side: Side, hashes: Any, source: str, numbers: list[int], unit: int) -> dict[str, Any]:
     def at(field: str) -> Where:
         return lambda row: (f"{source}, line {numbers[side['tx'][row]]}", f"outputs[{side['position'][row]}].{field}")
 
@@ -158,11 +155,11 @@ def _outputs(rows: list[tuple[Any, ...]], hashes: Any, source: str, numbers: lis
     }
 
 
-def _or_position(side: dict[str, tuple[Any, ...]]) -> list[Any]:
+def _or_position(side: Side) -> list[Any]:
     return [p if index is None else index for index, p in zip(side["index"], side["position"], strict=True)]
 
 
-def _joined(side: dict[str, tuple[Any, ...]]) -> Any:
+def _joined(side: Side) -> Any:
     """One string an item: its only address, the addresses of a bare multisig joined by commas, None without any."""
     joined = [
         ",".join(several) if several else one for several, one in zip(side["addresses"], side["address"], strict=True)

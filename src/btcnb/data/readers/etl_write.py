@@ -27,7 +27,7 @@ def write_etl(txs: Transactions, path: str | Path, sidecar: bool | None = None) 
 
     `read_etl` gives the same tables back. The schema has no place for address ids that do not follow first appearance
     nor for truth: they go to a sidecar `<path>.truth.json.gz` (None: where there is truth; True: always; False: never,
-    and ids are then numbered by first appearance).
+    and ids are then numbered by first appearance). Columns that a source added to the contract's are not written.
     """
     target = Path(path)
     suffixes = [suffix.lower() for suffix in target.suffixes]

@@ -50,11 +50,22 @@ def _owners(member: Member) -> dict[str, str]:
         content: Any = json.loads(member.read())
     except ValueError as error:
         raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch it again") from error
-    if not isinstance(content, dict) or not all(isinstance(keys, dict) for keys in content.values()):
-        raise DataError(member.source, "wallets", "is not wallet -> address -> key", "see `wallets_info.json`")
     owners: dict[str, str] = {}
-    for wallet, keys in content.items():
-        for address in keys:
+    for wallet, addresses in _addresses(content, member).items():
+        for address in addresses:
             if owners.setdefault(address, wallet) != wallet:
                 raise DataError(member.source, address, f"belongs to {owners[address]} and {wallet}", "keep one owner")
     return owners
+
+
+def _addresses(content: Any, member: Member) -> dict[str, list[str]]:
+    """Wallet -> its addresses, from wallet -> address -> key, or wallet -> list of keys that hold an `address`."""
+    try:
+        return {
+            wallet: list(keys) if isinstance(keys, dict) else [key["address"] for key in keys]
+            for wallet, keys in content.items()
+        }
+    except (AttributeError, KeyError, TypeError) as error:
+        raise DataError(
+            member.source, "wallets", "is not wallet -> address -> key", "fix it, or read with wallets=False"
+        ) from error
