@@ -72,6 +72,19 @@ def test_low_pass_stages_fall():
     assert stages[0].dirichlet == pytest.approx(dirichlet_energy(L, X))
 
 
+@pytest.mark.parametrize("normalised", [False, True])
+def test_stages_centre_without_a_second_product(normalised):
+    """The shortcut for the centred quotient agrees with removing the mean row by hand, also where L·1 is not 0."""
+    rng = np.random.default_rng(1)
+    L = laplacian(adjacency(rng.integers(0, 40, (2, 90)), 40), normalised)
+    H = rng.standard_normal((40, 6)) + np.arange(6)
+    (stage,) = stage_quotients(L, {"only": H})
+    assert stage.rayleigh == pytest.approx(rayleigh_quotient(L, H))
+    assert stage.rayleigh_centred == pytest.approx(rayleigh_quotient(L, H, centred=True))
+    assert stage.constant_share == pytest.approx(40 * (H.mean(axis=0) ** 2).sum() / (H**2).sum())
+    assert stage_quotients(L, {"flat": np.ones((40, 2))})[0].rayleigh_centred == 0
+
+
 def test_single_precision_is_summed_in_double():
     n = 100_000
     H = np.full((n, 20), 0.1, dtype=np.float32)

@@ -44,30 +44,51 @@ def rayleigh_quotient(L: Any, H: npt.ArrayLike, *, centred: bool = False) -> flo
     H = _embeddings(L, H)
     if centred:
         H = H - H.mean(axis=0, dtype=np.float64)
-    energy = dirichlet_energy(L, H)
-    total = float(np.sum(np.square(H), dtype=np.float64))
-    if total == 0:
-        raise DataError("embeddings", "values", "all rows are zero", "the quotient needs a non-zero signal")
-    return energy / total
+    energy, total = _energies(L, H)
+    return _quotient(energy, total)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a network: its Rayleigh quotient, plain and with the mean row removed."""
+    """One stage of a network."""
 
     name: str
     rayleigh: float
     rayleigh_centred: float
+    """the quotient after the mean row is removed"""
     dirichlet: float
+    constant_share: float
+    """share of the energy trace(HᵀH) that sits in the mean row"""
 
 
 def stage_quotients(L: Any, stages: Mapping[str, npt.ArrayLike]) -> list[Stage]:
-    """Rayleigh quotient at every stage of a network, in the order given (input, after convolution 1, after
-    activation, output)."""
-    return [
-        Stage(name, rayleigh_quotient(L, H), rayleigh_quotient(L, H, centred=True), dirichlet_energy(L, H))
-        for name, H in stages.items()
-    ]
+    """Rayleigh quotient at every stage of a network, in the order given (input, after convolution 1, after activation,
+    output); one product with L per stage."""
+    constant = np.asarray(aslinearoperator(L) @ np.ones(L.shape[0]))  # 0 for the unnormalised Laplacian
+    return [_stage(name, L, _embeddings(L, H), constant) for name, H in stages.items()]
+
+
+def _stage(name: str, L: Any, H: npt.NDArray[np.floating], constant: FloatArray) -> Stage:
+    energy, total = _energies(L, H)
+    mean = H.mean(axis=0, dtype=np.float64)
+    # With H = H' + 1·mean: what the mean row adds to both traces is known without another product.
+    mixed = float(mean @ (H.T @ constant.astype(H.dtype)))
+    weight = float(mean @ mean)
+    centred_energy = energy - 2 * mixed + float(constant.sum()) * weight
+    in_mean = len(H) * weight
+    centred = _quotient(centred_energy, total - in_mean) if total - in_mean > 1e-12 * total else 0.0
+    return Stage(name, _quotient(energy, total), centred, energy, in_mean / total)
+
+
+def _energies(L: Any, H: npt.NDArray[np.floating]) -> tuple[float, float]:
+    """trace(HᵀLH) and trace(HᵀH), summed in double precision."""
+    return dirichlet_energy(L, H), float(np.sum(np.square(H), dtype=np.float64))
+
+
+def _quotient(energy: float, total: float) -> float:
+    if total == 0:
+        raise DataError("embeddings", "values", "all rows are zero", "the quotient needs a non-zero signal")
+    return energy / total
 
 
 def spectral_energy(L: Any, H: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
