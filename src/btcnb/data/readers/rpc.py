@@ -34,7 +34,6 @@ class Node:
     timeout: float = 120.0  # seconds to wait for an answer
     retries: int = 6  # further attempts after a failure that may pass
     backoff: float = 0.5  # seconds before the first of them; doubled each time
-    session: requests.Session = field(default_factory=requests.Session, repr=False, compare=False)
 
     @classmethod
     def at(
@@ -67,7 +66,7 @@ class Node:
             if attempt:
                 time.sleep(self.backoff * 2 ** (attempt - 1))
             try:
-                reply = self.session.post(
+                reply = requests.post(
                     self.url, json=body, auth=(self.user, self.password), timeout=self.timeout, allow_redirects=False
                 )
             except requests.RequestException as error:
