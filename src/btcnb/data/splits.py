@@ -20,14 +20,14 @@ from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
 from btcnb.data.simulate.config import SPLITS
 from btcnb.data.transactions import IntArray, Transactions
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 
 Scope = Literal["sample", "interval"]
 
 SPLIT_NAMES = ("train1", "train2", "train3", "valid", "test")
 AT_LEAST = {"tiny": 100, "quick": 4_000, "standard": 25_000, "paper": 44_000}
-"""Transactions a sample must have, per size: coinbases are drawn until one leads so far (the paper's least: 44,000)."""
-
+"""Transactions a sample should have, per size: coinbases are drawn until one leads so far (the paper's least: 44,000).
+In an economy where none does, half of that is asked for, and so on."""
 
 SHORTEST = 260
 """Fewest blocks of a split."""
@@ -55,8 +55,7 @@ def load_split_transactions(
     config = split_config(split, size, seed)
     if not sampled:
         return simulate(config)
-    chain = load_split_transactions(split, size, seed)
-    return sample_from_coinbase(chain, seed=config.seed, at_least=AT_LEAST[size])
+    return _sample(load_split_transactions(split, size, seed), config.seed, AT_LEAST[size])
 
 
 @cached("data")
@@ -85,6 +84,15 @@ def load_splits(
     Made at the first call, read from the cache afterwards; other seeds give other economies of the same kind.
     """
     return {name: load_split(name, size, seed, scope) for name in names}
+
+
+def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
+    try:
+        return sample_from_coinbase(chain, seed=seed, at_least=wanted)
+    except DataError:
+        if wanted == 1:
+            raise
+        return _sample(chain, seed, wanted // 2)
 
 
 def _labels(txs: Transactions, config: SimulationConfig, scope: Scope, size: str, seed: int) -> IntArray:
