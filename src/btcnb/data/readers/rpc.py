@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import requests
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from btcnb.data.readers.atomic import replacing_file
 from btcnb.errors import DataError
@@ -34,6 +34,7 @@ class Node:
     timeout: float = 120.0  # seconds to wait for an answer
     retries: int = 6  # further attempts after a failure that may pass
     backoff: float = 0.5  # seconds before the first of them; doubled each time
+    connection: requests.Session = field(default_factory=requests.Session, repr=False, compare=False)  # kept alive
 
     @classmethod
     def at(
@@ -44,7 +45,7 @@ class Node:
         host = parts.netloc.rpartition("@")[2]
         clean = urlunsplit((parts.scheme, host, parts.path, "", ""))
         if cookie is not None:
-            user, password = _cookie(Path(cookie))
+            user, password = _cookie(Path(cookie).expanduser())
         return cls(clean, user or unquote(parts.username or ""), password or unquote(parts.password or ""))
 
     def call(self, method: str, *params: Any) -> tuple[Any, str]:
@@ -66,7 +67,7 @@ class Node:
             if attempt:
                 time.sleep(self.backoff * 2 ** (attempt - 1))
             try:
-                reply = requests.post(
+                reply = self.connection.post(
                     self.url, json=body, auth=(self.user, self.password), timeout=self.timeout, allow_redirects=False
                 )
             except requests.RequestException as error:
