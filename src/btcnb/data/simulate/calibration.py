@@ -27,16 +27,19 @@ USD_ROUND = 0.3
 """Share of the other payments that are a round number of US dollars."""
 
 # Rates per block, as multiples of the number of transactions in a block.
-ACTIVE_USERS = 0.66
+ACTIVE_USERS = 0.80
 """Users who want to pay."""
 EXCHANGE_TRANSFERS = 0.42
 """Customers who send coins from one exchange to another."""
-OTHER_WITHDRAWALS = 0.30
-"""Customers who withdraw coins though their wallet is not empty."""
-MINER_PAYOUTS = 0.10
+HOLDERS = 0.60
+"""Customers who withdraw coins to keep them: anybody, not only those who pay often."""
+MINER_PAYOUTS = 0.15
 """Miners paid by their pool."""
 ANCHORS = 0.015
 """OP_RETURN transactions of timestamping services."""
+
+OLD_DEPOSITS = 2.1
+"""Coins that customers sent to exchanges before the first block, per transaction of the interval; spent bit by bit."""
 
 PAYMENT_USD = (150.0, 1.7)
 """Median in USD and spread (standard deviation of the natural logarithm) of payments."""

@@ -36,9 +36,9 @@ class CoinJoinRates:
     """
 
     joinmarket: float = 0.04
-    wasabi10: float = 0.03
-    wasabi11: float = 0.03
-    wasabi2: float = 0.03
+    wasabi10: float = 0.02
+    wasabi11: float = 0.02
+    wasabi2: float = 0.02
     whirlpool: float = 0.08
     whirlpool_tx0: float = 0.05
 
@@ -65,7 +65,7 @@ class SimulationConfig:
     """Typical fee rate in satoshi per virtual byte."""
     users: int = 5_000
     """Private persons, each with one wallet."""
-    exchanges: int = 14
+    exchanges: int = 30
     """Exchanges, their sizes falling like 1/rank."""
     pools: int = 6
     """Mining pools, their hash rates falling like 1/rank."""
@@ -79,9 +79,9 @@ class SimulationConfig:
     """Most inputs of one consolidation."""
     coinjoins: CoinJoinRates = field(default_factory=CoinJoinRates)
     """How often each CoinJoin protocol runs."""
-    wasabi_peers: tuple[int, int] = (25, 60)
+    wasabi_peers: tuple[int, int] = (20, 45)
     """Fewest and most participants of a Wasabi 1 round."""
-    wasabi2_inputs: tuple[int, int] = (50, 90)
+    wasabi2_inputs: tuple[int, int] = (50, 80)
     """Fewest and most inputs of a Wasabi 2 round."""
     whirlpool_surge: float = 0.25
     """Share of Whirlpool mixes with 6 to 10 participants instead of 5."""
@@ -151,7 +151,7 @@ _SIZES: dict[str, SimulationConfig] = {
         blocks=130,
         transactions_per_block=12,
         users=500,
-        exchanges=4,
+        exchanges=10,
         pools=2,
         merchants=8,
         largest_batch=60,
@@ -165,7 +165,7 @@ _SIZES: dict[str, SimulationConfig] = {
         blocks=1_000,
         transactions_per_block=150,
         users=20_000,
-        exchanges=24,
+        exchanges=60,
         pools=10,
         merchants=150,
         largest_batch=800,
@@ -175,9 +175,9 @@ _SIZES: dict[str, SimulationConfig] = {
     ),
     "paper": SimulationConfig(
         blocks=1_000,
-        transactions_per_block=500,
-        users=60_000,
-        exchanges=40,
+        transactions_per_block=600,
+        users=72_000,
+        exchanges=120,
         pools=14,
         merchants=400,
         largest_batch=2_000,

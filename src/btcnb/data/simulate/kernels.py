@@ -25,6 +25,7 @@ from btcnb.data.simulate.programs import (
     RBF,
     SCRIPT,
     SELECT_BEST,
+    SELECT_MIXED,
     SELECT_NEWEST,
     SELECTION,
     VERSION,
@@ -264,22 +265,43 @@ def pick_in_order(
     rate: Any,
     least: Any,
     most: Any,
-    newest: Any,
+    selection: Any,
 ) -> Any:
-    """Oldest (or newest) coins first, until they pay for the outputs and for their own bytes."""
+    """Coins from the old end of the wallet, the new end or both, until they pay for the outputs and their own bytes."""
     number, total = 0, 0
-    coin = book.wallet_last[wallet] if newest else book.wallet_first[wallet]
-    while coin >= 0 and number < most:
+    old, new = book.wallet_first[wallet], book.wallet_last[wallet]
+    for step in range(book.wallet_coins[wallet]):
+        take_new = selection == SELECT_NEWEST or (selection == SELECT_MIXED and step % 3 == 0)
+        coin = new if take_new else old
+        if take_new:
+            new = book.coin_previous[coin]
+        else:
+            old = book.coin_next[coin]
         if spendable(book, coin, height, confirmations):
             book.picked[number] = coin
             number += 1
-            total += book.coin_value[coin]
             script = book.address_script[book.coin_address[coin]]
+            total += book.coin_value[coin]
             total -= np.int64(rate * (INPUT_BYTES[script] + WITNESS_BYTES[script] // 4 + 1))
-            if number >= least and total >= need:
+            if number == most or (number >= least and total >= need):
                 break
-        coin = book.coin_previous[coin] if newest else book.coin_next[coin]
     return number
+
+
+@njit(cache=True)
+def add_companion(book: Any, wallet: Any, height: Any, number: Any) -> Any:
+    """Spend the newest coin of another wallet of the same owner as well. Returns how many are picked now."""
+    if wallet < 0 or number == 0:
+        return number
+    coin = book.wallet_last[wallet]
+    confirmations = book.programs[book.wallet_program[wallet], CONFIRMATIONS]
+    if coin < 0 or not spendable(book, coin, height, confirmations):
+        return number
+    for i in range(number):
+        if book.picked[i] == coin:
+            return number
+    book.picked[number] = coin
+    return number + 1
 
 
 @njit(cache=True)
@@ -359,15 +381,15 @@ def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     need = pay + fee_of(fixed, rate, bytes_out + (150 if program[SELECTION] == SELECT_BEST else 0))
     least, most = orders.least_inputs[o], orders.most_inputs[o]
     if mode == SWEEP:
-        n_in = pick_in_order(book, wallet, height, program[CONFIRMATIONS], 0, 0.0, most, most, False)
+        n_in = pick_in_order(book, wallet, height, program[CONFIRMATIONS], 0, 0.0, most, most, program[SELECTION])
         if n_in < least:
             return False
     elif program[SELECTION] == SELECT_BEST and least <= 1:
         n_in = pick_best(book, wallet, height, program[CONFIRMATIONS], need)
     else:
-        newest = program[SELECTION] == SELECT_NEWEST
-        rate = rate if fixed == 0 else 0.0
-        n_in = pick_in_order(book, wallet, height, program[CONFIRMATIONS], need, rate, least, most, newest)
+        cost = rate if fixed == 0 else 0.0
+        n_in = pick_in_order(book, wallet, height, program[CONFIRMATIONS], need, cost, least, most, program[SELECTION])
+    n_in = add_companion(book, orders.companion[o], height, n_in)
     total = 0
     for i in range(n_in):
         total += book.coin_value[book.picked[i]]

@@ -12,6 +12,12 @@ Array = npt.NDArray[np.int64]
 PAY, SWEEP = 0, 1
 NO_ADDRESS = -1
 OP_RETURN = -2
+MOST_INPUTS = 600
+"""Inputs of one transaction, at most: more would not fit the 100 kB that nodes relay."""
+RATE_SPREAD = 0.5
+"""Standard deviation of the logarithm of fee rates within a block."""
+LEAST_RATE = 2.0
+"""Satoshi per virtual byte."""
 
 
 class OrderTable(NamedTuple):
@@ -22,6 +28,7 @@ class OrderTable(NamedTuple):
     mode: Array  # PAY the stated values, or SWEEP up to most_inputs coins to the one payee
     least_inputs: Array  # spend at least so many coins, if the wallet has them
     most_inputs: Array
+    companion: Array  # wallet whose newest coin is spent as well, -1 for none
     rate: npt.NDArray[np.float64]  # satoshi per virtual byte
     first: Array  # (orders + 1,)
     out_wallet: Array  # payee, asked for an address where out_address is NO_ADDRESS
@@ -30,76 +37,67 @@ class OrderTable(NamedTuple):
 
 
 class Orders:
-    """Collects the orders of one block."""
+    """Collects the orders of one block. Whatever is not an array is taken for all orders of a call.
+
+    Options of every call: `change_wallet` (default: the payer), `mode`, `least_inputs`, `most_inputs`, `companion` as
+    in `OrderTable`, and `hurry`, the per cent of the block's going fee rate that the payer is ready to pay.
+    """
 
     def __init__(self, rng: np.random.Generator, rate: float) -> None:
         self._rng = rng
         self._rate = rate
-        self._orders: list[tuple[Array, ...]] = []
-        self._rates: list[npt.NDArray[np.float64]] = []
-        self._outs: list[tuple[Array, Array, Array]] = []
+        self._orders: list[Array] = []  # (orders, 8): payer, payees, change_wallet, mode, least, most, companion, hurry
+        self._outs: list[Array] = []  # (payees, 3): wallet, address, value
 
     def __len__(self) -> int:
-        return sum(len(chunk[0]) for chunk in self._orders)
+        return sum(map(len, self._orders))
 
     def pay(self, payer: Any, wallet: Any = -1, address: Any = NO_ADDRESS, value: Any = 0, **options: Any) -> None:
-        """One order per entry, each with one payee; scalars are broadcast. Options as in `add`."""
-        payers, wallets, addresses, values = (
-            np.atleast_1d(column).astype(np.int64) for column in np.broadcast_arrays(payer, wallet, address, value)
-        )
-        self.add(payers, np.ones(len(payers), dtype=np.int64), wallets, addresses, values, **options)
+        """One order per payer, each with one payee."""
+        number = len(payer) if isinstance(payer, np.ndarray) else 1
+        if number:
+            self._append(number, payer, 1, **options)
+            self._append_outs(number, wallet, address, value)
 
-    def batch(self, payer: int, wallet: Array, address: Array, value: Array, **options: Any) -> None:
+    def batch(self, payer: int, wallet: Any, address: Any, value: Array, **options: Any) -> None:
         """One order that pays many."""
-        self.add(np.array([payer]), np.array([len(value)]), wallet, address, value, **options)
-
-    def add(
-        self,
-        payer: Array,
-        payees: Array,
-        wallet: Array,
-        address: Array,
-        value: Array,
-        *,
-        change_wallet: Any = None,
-        mode: int = PAY,
-        least_inputs: Any = 1,
-        most_inputs: Any = 600,
-        hurry: float = 1.0,
-    ) -> None:
-        """Orders with `payees[o]` payees each; `hurry` multiplies the block's going fee rate."""
-        number = len(payer)
-        if not number:
-            return
-        change = payer if change_wallet is None else change_wallet
-        columns = (payer, payees, change, mode, least_inputs, most_inputs)
-        self._orders.append(tuple(np.broadcast_to(column, number).astype(np.int64) for column in columns))
-        noise = np.exp(self._rng.normal(0.0, 0.5, number))
-        self._rates.append(np.maximum(1.0, np.rint(hurry * self._rate * noise)))
-        self._outs.append((wallet, address, value))
+        if len(value):
+            self._append(1, payer, len(value), **options)
+            self._append_outs(len(value), wallet, address, value)
 
     def table(self) -> OrderTable:
         """All orders of the block, in random order."""
-        payer, payees, change, mode, least, most = (
-            np.concatenate([chunk[column] for chunk in self._orders]) for column in range(6)
-        )
-        rate = np.concatenate(self._rates)
-        wallet, address, value = (
-            np.concatenate([chunk[column] for chunk in self._outs]).astype(np.int64) for column in range(3)
-        )
-        order = self._rng.permutation(len(payer))
-        start = np.concatenate([[0], np.cumsum(payees)])
-        first = np.concatenate([[0], np.cumsum(payees[order])])
-        rows = np.repeat(start[order] - first[:-1], payees[order]) + np.arange(first[-1])
-        return OrderTable(
-            payer[order],
-            change[order],
-            mode[order],
-            least[order],
-            most[order],
-            rate[order],
-            first,
-            wallet[rows],
-            address[rows],
-            value[rows],
-        )
+        orders, outs = np.concatenate(self._orders), np.concatenate(self._outs)
+        start = np.concatenate([[0], np.cumsum(orders[:, 1])])
+        order = self._rng.permutation(len(orders))
+        orders, start = orders[order], start[order]
+        payer, payees, change, mode, least, most, companion, hurry = (np.ascontiguousarray(c) for c in orders.T)
+        first = np.concatenate([[0], np.cumsum(payees)])
+        wallet, address, value = outs[np.repeat(start - first[:-1], payees) + np.arange(first[-1])].T
+        noise = np.exp(self._rng.normal(0.0, RATE_SPREAD, len(payer)))
+        rate = np.maximum(LEAST_RATE, np.rint(hurry / 100 * self._rate * noise))
+        columns = (np.ascontiguousarray(column) for column in (wallet, address, value))
+        return OrderTable(payer, change, mode, least, most, companion, rate, first, *columns)
+
+    def _append(
+        self,
+        number: int,
+        payer: Any,
+        payees: int,
+        change_wallet: Any = None,
+        mode: int = PAY,
+        least_inputs: Any = 1,
+        most_inputs: Any = MOST_INPUTS,
+        companion: Any = -1,
+        hurry: int = 100,
+    ) -> None:
+        rows = np.empty((number, 8), dtype=np.int64)
+        change = payer if change_wallet is None else change_wallet
+        for column, entry in enumerate((payer, payees, change, mode, least_inputs, most_inputs, companion, hurry)):
+            rows[:, column] = entry
+        self._orders.append(rows)
+
+    def _append_outs(self, number: int, wallet: Any, address: Any, value: Any) -> None:
+        outs = np.empty((number, 3), dtype=np.int64)
+        outs[:, 0], outs[:, 1], outs[:, 2] = wallet, address, value
+        self._outs.append(outs)

@@ -21,7 +21,8 @@ VERSION, LOCKTIME, RBF, ORDER, SCRIPT, CHANGE, FEE, SELECTION, CONFIRMATIONS = r
 
 ORDER_CHANGE_LAST, ORDER_RANDOM, ORDER_BIP69 = range(3)
 CHANGE_FRESH, CHANGE_TO_INPUT, CHANGE_TO_MAIN = range(3)
-SELECT_OLDEST, SELECT_NEWEST, SELECT_BEST = range(3)
+SELECT_OLDEST, SELECT_NEWEST, SELECT_BEST, SELECT_MIXED = range(4)
+"""Mixed: one new coin, then two old ones, and so on, as a service does that tidies up while it pays."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +60,18 @@ class Program:
 _ONE_ADDRESS: dict[str, Any] = {"change": CHANGE_TO_MAIN, "reuse": (1.0, 1.0)}
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("web-legacy", 0.25, P2PKH),
-    Program("web-fixed-fee", 0.07, P2PKH, fixed_fee=10_000, order=ORDER_CHANGE_LAST),
-    Program("single-address", 0.15, P2PKH, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
-    Program("phone-spv", 0.07, P2PKH, order=ORDER_BIP69, confirmations=0, selection=SELECT_OLDEST),
-    Program("light-legacy", 0.08, P2PKH, locktime=True, order=ORDER_BIP69),
-    Program("light-segwit", 0.04, P2WPKH, version=2, locktime=True, rbf=True, order=ORDER_BIP69),
-    Program("node-wrapped", 0.06, P2SH_P2WPKH, version=2, locktime=True),
-    Program("node-segwit", 0.03, P2WPKH, version=2, locktime=True, rbf=True),
-    Program("node-legacy", 0.06, P2PKH, version=2, locktime=True),
-    Program("hardware-wrapped", 0.09, P2SH_P2WPKH, order=ORDER_CHANGE_LAST),
-    Program("phone-segwit", 0.04, P2WPKH),
-    Program("shared-multisig", 0.06, P2SH_MULTISIG, order=ORDER_BIP69),
+    Program("web-legacy", 0.16, P2PKH, selection=SELECT_OLDEST),
+    Program("web-fixed-fee", 0.05, P2PKH, selection=SELECT_OLDEST, fixed_fee=10_000, order=ORDER_CHANGE_LAST),
+    Program("single-address", 0.25, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
+    Program("phone-spv", 0.04, P2PKH, order=ORDER_BIP69, confirmations=0, selection=SELECT_OLDEST),
+    Program("light-legacy", 0.14, P2PKH, selection=SELECT_OLDEST, locktime=True, order=ORDER_BIP69),
+    Program("light-segwit", 0.06, P2WPKH, version=2, locktime=True, rbf=True, order=ORDER_BIP69),
+    Program("node-wrapped", 0.07, P2SH_P2WPKH, version=2, locktime=True),
+    Program("node-segwit", 0.04, P2WPKH, version=2, locktime=True, rbf=True),
+    Program("node-legacy", 0.06, P2PKH, selection=SELECT_OLDEST, version=2, locktime=True),
+    Program("hardware-wrapped", 0.04, P2SH_P2WPKH, selection=SELECT_OLDEST, order=ORDER_CHANGE_LAST),
+    Program("phone-segwit", 0.02, P2WPKH),
+    Program("shared-multisig", 0.07, P2SH_MULTISIG, selection=SELECT_OLDEST, order=ORDER_BIP69),
     # CoinJoin wallets (native SegWit)
     Program("wasabi", 0, P2WPKH, order=ORDER_RANDOM, reuse=(0.0, 0.0)),
     Program("samourai", 0, P2WPKH, order=ORDER_BIP69, reuse=(0.0, 0.0)),
@@ -80,11 +81,16 @@ PROGRAMS: tuple[Program, ...] = (
     Program("coordinator", 0, P2WPKH, selection=SELECT_OLDEST, reuse=(0.0, 0.0)),
     # services
     Program("hot-fixed", 0, P2PKH, order=ORDER_CHANGE_LAST, selection=SELECT_OLDEST, **_ONE_ADDRESS),
-    Program("hot-rolling", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
-    Program("hot-multisig", 0, P2SH_MULTISIG, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
-    Program("hot-segwit", 0, P2WSH_MULTISIG, version=2, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
-    Program("hot-legacy", 0, P2PKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
+    Program("hot-rolling", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
+    Program("cold", 0, P2SH_MULTISIG, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
+    Program("direct-multisig", 0, P2SH_MULTISIG, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0)),
+    Program("direct-segwit", 0, P2WSH_MULTISIG, version=2, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0)),
+    Program("direct-legacy", 0, P2PKH, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0)),
+    Program("deposits", 0, P2PKH, selection=SELECT_MIXED, reuse=(0, 0)),
+    Program("deposits-wrapped", 0, P2SH_P2WPKH, selection=SELECT_MIXED, reuse=(0, 0)),
+    Program("hot-legacy", 0, P2PKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
     Program("peeler", 0, P2PKH, order=ORDER_RANDOM, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
+    Program("peeler-2", 0, P2PKH, version=2, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
     Program("peeler-segwit", 0, P2WPKH, version=2, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
     Program("shop", 0, P2PKH, selection=SELECT_OLDEST, reuse=(0, 0)),
     Program("shop-wrapped", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, reuse=(0, 0)),

@@ -80,6 +80,11 @@ class World:
     def height(self) -> int:
         return self.ledger.height
 
+    @property
+    def ahead(self) -> float:
+        """Share of the interval that still lies ahead: 1 at the first block, 0 after the last."""
+        return 1.0 - (self.height - self.config.start_block) / self.config.blocks
+
     def endow(self, wallets: Array, values: Array) -> None:
         """Coins from before the first block, each on an address the wallet would hand out."""
         self.ledger.endow(self.ledger.receive_addresses(wallets), values)

@@ -27,4 +27,4 @@ class Anchors:
     def plan(self, world: World) -> None:
         number = world.rng.poisson(calibration.ANCHORS * world.config.transactions_per_block)
         wallet = self.wallet[world.rng.integers(SERVICES, size=number)]
-        world.orders.pay(wallet, address=OP_RETURN, value=0, hurry=0.5)
+        world.orders.pay(wallet, address=OP_RETURN, value=0, hurry=50)

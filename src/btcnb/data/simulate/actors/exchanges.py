@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.simulate import calibration
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
 from btcnb.data.simulate.programs import NUMBER
@@ -15,22 +16,34 @@ from btcnb.data.simulate.world import Registry, World
 Array = npt.NDArray[np.int64]
 
 FIXED, ROLLING, DIRECT, FORWARD, PEEL = "fixed", "rolling", "direct", "forward", "peel"
-STYLES = (DIRECT, FIXED, ROLLING, PEEL, FORWARD, DIRECT, ROLLING, FIXED, PEEL, FORWARD)
-"""How an exchange handles coins; styles are dealt out in turn, largest exchange first.
+LARGE = (FIXED, DIRECT, ROLLING, PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, FORWARD)
+SMALL = (DIRECT, FIXED, DIRECT, PEEL, DIRECT, ROLLING, DIRECT, FORWARD)
+"""How an exchange handles coins; styles are dealt out by size, first those of the largest, then in turn.
 
 fixed:   sweeps deposits to one public hot address, pays batches from it, change returns to it
-rolling: sweeps deposits to a fresh hot address each time; deposits top up the hot wallet, so both are spent together
+rolling: the same with a fresh hot address each time
 direct:  never sweeps, spends deposits straight into withdrawals: many inputs and many outputs
 forward: forwards each deposit on its own, pays small batches
 peel:    sweeps now and then, pays withdrawals one by one from the last change: a peel chain
 """
 HOT_PROGRAMS = {
     FIXED: ("hot-fixed",),
-    ROLLING: ("hot-rolling", "hot-multisig"),
-    DIRECT: ("hot-legacy", "hot-segwit", "hot-multisig"),
+    ROLLING: ("hot-rolling", "hot-legacy"),
+    DIRECT: ("direct-legacy", "direct-segwit", "direct-multisig"),
     FORWARD: ("hot-fixed", "hot-legacy"),
-    PEEL: ("peeler", "peeler-segwit"),
+    PEEL: ("peeler", "peeler-2", "peeler", "peeler", "peeler-segwit", "peeler"),
 }
+DEPOSIT_PROGRAMS = ("deposits", "deposits", "deposits-wrapped")
+BATCH_MOST = {FIXED: (100, 2_000), ROLLING: (30, 400), DIRECT: (5, 32), FORWARD: (3, 9), PEEL: (1, 2)}
+"""Range from which the largest number of recipients of a batch is drawn."""
+SWEEP_SIZE = (9.0, 0.75)
+"""Least number of inputs of a sweep, and the exponent of its long tail."""
+PARTNERS, PARTNER_REACH = 4, 4
+"""Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
+MOST_PARTNER_PAYMENTS = 3
+"""Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
+JOINED = 0.95
+"""Share of sweeps that spend a hot coin along with the deposits."""
 
 
 @dataclass
@@ -39,12 +52,14 @@ class Exchange:
 
     style: str
     hot: int
-    deposits: int  # the wallet customers pay into; the hot wallet itself for `direct` and `rolling`
+    deposits: int  # the wallet customers pay into; the hot wallet itself for `direct`
     cold: int
     batch_period: int  # blocks between batches
     batch_most: int  # most recipients of a batch
     sweep_period: int  # blocks between sweeps
-    sweep_most: int  # most inputs of a sweep
+    partner_payments: int  # payments to its accounts elsewhere in a round of withdrawals
+    old: int = 0  # deposits from before the first block, spent evenly over the interval
+    partners: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # its accounts at other exchanges
     queue: list[tuple[Array, Array, Array]] = field(default_factory=list)
 
     def take_queue(self) -> tuple[Array, Array, Array]:
@@ -58,22 +73,36 @@ class Exchanges:
 
     def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
         self.all = [_found(rank, config, rng, registry) for rank in range(config.exchanges)]
-        size = 1.0 / np.arange(1, config.exchanges + 1) ** 0.8
+        size = 1.0 / np.arange(1, config.exchanges + 1)
         self.share = size / size.sum()
         self.deposit_wallets = np.array([exchange.deposits for exchange in self.all])
 
     def settle(self, world: World) -> None:
         """Cold reserves, hot coins and unswept deposits from before the first block."""
-        users = world.config.users
-        for exchange, share in zip(self.all, self.share, strict=True):
+        users, size = world.config.users, world.config.transactions_per_block
+        for rank, (exchange, share) in enumerate(zip(self.all, self.share, strict=True)):
+            exchange.partners = self._accounts_near(world, rank)
             hot = int(20 + 0.02 * users * share)
             world.endow(np.full(hot, exchange.hot), world.money.payments(hot, scale=200.0))
             world.endow(np.full(40, exchange.cold), np.full(40, 2 * 10**11))
-            open_deposits = int(5 + 0.1 * users * share)
-            world.endow(np.full(open_deposits, exchange.deposits), world.money.payments(open_deposits, scale=3.0))
+            if exchange.style == FORWARD:  # nothing waits there
+                continue
+            exchange.old = int(share * calibration.OLD_DEPOSITS * size * world.config.blocks)
+            world.ledger.endow(
+                world.ledger.new_addresses(np.full(exchange.old, exchange.deposits)),
+                world.money.payments(exchange.old, scale=0.5),
+            )
+
+    def _accounts_near(self, world: World, rank: int) -> Array:
+        """Fresh deposit addresses at exchanges of about the same size."""
+        near = np.arange(max(0, rank - PARTNER_REACH), min(len(self.all), rank + PARTNER_REACH + 1))
+        chosen = world.rng.choice(near[near != rank], min(PARTNERS, len(near) - 1), replace=False)
+        return world.ledger.new_addresses(self.deposit_wallets[chosen])
 
     def plan(self, world: World) -> None:
         at, wallet, address, value = world.withdrawals.drain()
+        amounts = world.money.payments(MOST_PARTNER_PAYMENTS * len(self.all), scale=20.0)
+        amounts = amounts.reshape(len(self.all), MOST_PARTNER_PAYMENTS)
         order = np.argsort(at, kind="stable")
         first = np.searchsorted(at[order], np.arange(len(self.all) + 1))
         for rank, exchange in enumerate(self.all):
@@ -83,46 +112,77 @@ class Exchanges:
             if (world.height + rank) % exchange.sweep_period == 0:
                 _sweep(world, exchange)
             if exchange.queue and (world.height + rank) % exchange.batch_period == 0:
+                exchange.queue.append(_balance_books(exchange, amounts[rank], world.rng))
                 _pay_queue(world, exchange)
 
 
+def style_of(rank: int) -> str:
+    """The style of the exchange with that rank, 0 for the largest."""
+    return LARGE[rank] if rank < len(LARGE) else SMALL[(rank - len(LARGE)) % len(SMALL)]
+
+
 def _found(rank: int, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> Exchange:
-    style = STYLES[rank % len(STYLES)]
+    style = style_of(rank)
+    turn = sum(style_of(before) == style for before in range(rank))  # programs are dealt out in turn, too
     entity = registry.entity("exchange", f"exchange {rank}")
-    programs = HOT_PROGRAMS[style]
-    program = NUMBER[programs[int(rng.integers(len(programs)))]]
-    hot = registry.wallet(entity, program)
-    apart = style in (FIXED, FORWARD, PEEL)
-    deposits = registry.wallet(entity, NUMBER[str(rng.choice(["shop", "shop-wrapped"]))]) if apart else hot
-    cold = registry.wallet(entity, NUMBER["hot-multisig"])
-    small = style in (FORWARD,)
+    hot = registry.wallet(entity, NUMBER[HOT_PROGRAMS[style][turn % len(HOT_PROGRAMS[style])]])
+    program = NUMBER[DEPOSIT_PROGRAMS[turn % len(DEPOSIT_PROGRAMS)]]
+    deposits = hot if style == DIRECT else registry.wallet(entity, program)
     return Exchange(
         style=style,
         hot=hot,
         deposits=deposits,
-        cold=cold,
-        batch_period=1 if style in (PEEL, FORWARD) else int(rng.integers(1, 9)),
-        batch_most=int(rng.integers(3, 9)) if small else config.largest_batch,
-        sweep_period=1 if style == FORWARD else int(rng.integers(2, 30)),
-        sweep_most=1 if style == FORWARD else config.largest_consolidation,
+        cold=registry.wallet(entity, NUMBER["cold"]),
+        batch_period=1 if style in (PEEL, FORWARD) else int(rng.integers(1, 9) * (1 + rank / 40)),
+        batch_most=min(config.largest_batch, int(rng.integers(*BATCH_MOST[style]))),
+        sweep_period=1 if style == FORWARD else int(rng.integers(6, 30)),
+        partner_payments=_partner_payments(style, rank / config.exchanges),
     )
 
 
+def _partner_payments(style: str, standing: float) -> int:
+    """`standing` is 0 for the largest exchange and near 1 for the smallest."""
+    if style in (PEEL, FORWARD):
+        return 0
+    return round(1 + (MOST_PARTNER_PAYMENTS - 1) * standing) if style == DIRECT else 1
+
+
+def _waiting(world: World, exchange: Exchange) -> int:
+    """Deposits to be spent now: those that came in, and the share of the old ones whose time has come."""
+    return max(0, int(world.ledger.coins[exchange.deposits]) - int(exchange.old * world.ahead))
+
+
 def _sweep(world: World, exchange: Exchange) -> None:
-    """Gather deposits; what the exchange gathers into depends on its style."""
-    if exchange.style == DIRECT:
+    """Gather deposits in the hot wallet, in transactions of very different sizes."""
+    waiting = _waiting(world, exchange)
+    if exchange.style == DIRECT or not waiting:
         return
-    waiting = int(world.ledger.coins[exchange.deposits])
-    if exchange.style == ROLLING:  # tidy up part of the common wallet into one fresh coin
-        number = min(waiting // 2, exchange.sweep_most)
-        if number >= 5:
-            world.orders.pay(exchange.hot, wallet=exchange.hot, mode=SWEEP, least_inputs=number, most_inputs=number)
+    if exchange.style == FORWARD:
+        world.orders.pay(np.full(waiting, exchange.deposits), wallet=exchange.hot, mode=SWEEP, most_inputs=1)
         return
-    number = -(-waiting // exchange.sweep_most)
-    if number:
-        most = min(waiting, exchange.sweep_most)
-        payer = np.full(number, exchange.deposits)
-        world.orders.pay(payer, wallet=exchange.hot, mode=SWEEP, most_inputs=most, hurry=0.6)
+    sizes = _sweep_sizes(world, waiting)
+    joined = np.where(world.rng.random(len(sizes)) < JOINED, exchange.hot, -1)
+    payer = np.full(len(sizes), exchange.deposits)
+    world.orders.pay(payer, wallet=exchange.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=60)
+
+
+def _sweep_sizes(world: World, waiting: int) -> Array:
+    """Split `waiting` inputs into sweeps with a long-tailed number of inputs each."""
+    least, exponent = SWEEP_SIZE
+    sizes: list[int] = []
+    while waiting > 0:
+        size = int(least * (1.0 - world.rng.random()) ** (-1.0 / exponent))
+        sizes.append(min(size, waiting, world.config.largest_consolidation))
+        waiting -= sizes[-1]
+    return np.array(sizes)
+
+
+def _balance_books(exchange: Exchange, amounts: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Payments to the exchange's own accounts elsewhere, as rows of its queue."""
+    extra = min(exchange.partner_payments, len(exchange.partners))
+    first = int(rng.integers(max(1, len(exchange.partners))))
+    account = np.roll(exchange.partners, first)[:extra]
+    return np.full(extra, -1), account, amounts[:extra]
 
 
 def _pay_queue(world: World, exchange: Exchange) -> None:
@@ -131,12 +191,16 @@ def _pay_queue(world: World, exchange: Exchange) -> None:
     if exchange.style == PEEL:
         world.orders.pay(np.full(len(value), exchange.hot), wallet=wallet, address=address, value=value)
         return
+    least, companion = 1, -1
+    if exchange.style == DIRECT:  # deposits leave with the withdrawals as fast as they come in
+        batches = -(-len(value) // exchange.batch_most)
+        least = min(max(1, _waiting(world, exchange) // batches), world.config.largest_consolidation)
+        companion = exchange.hot
     for start in range(0, len(value), exchange.batch_most):
         part = slice(start, start + exchange.batch_most)
-        least = 1
-        if exchange.style == DIRECT:  # deposits come in about as fast as withdrawals go out, and leave with them
-            least = max(1, min(int(world.ledger.coins[exchange.hot]) // 3, world.config.largest_consolidation))
-        world.orders.batch(exchange.hot, wallet[part], address[part], value[part], least_inputs=least)
+        world.orders.batch(
+            exchange.hot, wallet[part], address[part], value[part], least_inputs=least, companion=companion
+        )
 
 
 def _refill(world: World, exchange: Exchange, wanted: int) -> None:

@@ -16,6 +16,14 @@ INVOICE, STATIC, BETTING = range(3)
 STYLES = (INVOICE, INVOICE, STATIC, INVOICE, BETTING)
 """Styles are dealt out in turn."""
 PROGRAM_OF_STYLE = {INVOICE: ("shop", "shop-wrapped"), STATIC: ("static",), BETTING: ("peeler", "hot-rolling")}
+BUYS_SUPPLIES = 0.6
+"""How often a shop that has collected enough buys supplies instead of selling the coins at its exchange."""
+SUPPLIERS, SUPPLIER_REACH = 7, 24
+"""Suppliers paid at once, and how many ranks away they are at most."""
+LEAST_COINS = 4
+"""Coins a shop must have collected before it buys supplies."""
+LEAST_SUPPLY = 20_000
+"""Satoshi."""
 
 
 class Merchants:
@@ -34,16 +42,16 @@ class Merchants:
         self._cumulative = np.cumsum(popularity) / popularity.sum()
         # how many coins a merchant collects before forwarding them, long-tailed
         most = config.largest_consolidation
-        self._patience = np.minimum(most, 1 + np.floor(2.0 * rng.pareto(0.9, number))).astype(np.int64)
+        self._patience = np.minimum(most, 2 + np.floor(4.0 * rng.pareto(0.9, number))).astype(np.int64)
         self._account = np.empty(0, dtype=np.int64)
-        self._betting_address = np.empty(0, dtype=np.int64)
+        self._standing_address = np.empty(0, dtype=np.int64)
 
     def settle(self, world: World, exchange_wallets: Array) -> None:
         """Accounts at exchanges, and the first coins."""
         rng = world.rng
         at = rng.integers(len(exchange_wallets), size=len(self.wallet))
         self._account = world.ledger.new_addresses(exchange_wallets[at])
-        self._betting_address = world.ledger.new_addresses(self.wallet)
+        self._standing_address = world.ledger.new_addresses(self.wallet)
         coins = np.where(self.style == BETTING, 20, np.minimum(self._patience, 5))
         owners = np.repeat(self.wallet, coins)
         world.endow(owners, world.money.payments(len(owners), scale=np.e))
@@ -51,23 +59,43 @@ class Merchants:
     def checkout(self, world: World, number: int) -> tuple[Array, Array]:
         """Merchants that customers choose and the addresses they are told, shapes (number,)."""
         rank = np.searchsorted(self._cumulative, world.rng.random(number))
-        address = np.where(self.style[rank] == BETTING, self._betting_address[rank], NO_ADDRESS)
+        address = np.where(self.style[rank] == BETTING, self._standing_address[rank], NO_ADDRESS)
         return self.wallet[rank], address
 
     def plan(self, world: World, gamblers: Array) -> None:
         """Forward what has been collected to the exchange; betting sites also pay winners, one by one."""
         rng, coins = world.rng, world.ledger.coins[self.wallet]
         ready = (self.style != BETTING) & (coins >= self._patience)
+        buying = ready & (rng.random(len(ready)) < BUYS_SUPPLIES) & (self._patience >= LEAST_COINS)
+        selling = ready & ~buying
         world.orders.pay(
-            self.wallet[ready],
-            address=self._account[ready],
+            self.wallet[selling],
+            address=self._account[selling],
             mode=SWEEP,
-            least_inputs=self._patience[ready],
-            most_inputs=self._patience[ready],
+            least_inputs=self._patience[selling],
+            most_inputs=self._patience[selling],
         )
+        for rank in np.flatnonzero(buying):
+            self._buy_supplies(world, int(rank))
         betting = np.flatnonzero((self.style == BETTING) & (coins > 8))
         if len(betting) and len(gamblers):
             site = self.wallet[betting[rng.integers(len(betting), size=len(gamblers))]]
             value = np.minimum(world.money.payments(len(gamblers), scale=0.5), world.ledger.balance[site] // 4)
             fine = value > 10_000
             world.orders.pay(site[fine], wallet=gamblers[fine], value=value[fine])
+
+    def _buy_supplies(self, world: World, rank: int) -> None:
+        """Spend what has been collected on suppliers: merchants of about the same size, at their standing address."""
+        near = np.arange(max(0, rank - SUPPLIER_REACH), min(len(self.wallet), rank + SUPPLIER_REACH + 1))
+        near = near[(near != rank) & (self.style[near] == INVOICE)]
+        supplier = world.rng.choice(near, min(SUPPLIERS, len(near)), replace=False)
+        budget = 0.8 * world.ledger.balance[self.wallet[rank]] * self._patience[rank]
+        each = int(budget / world.ledger.coins[self.wallet[rank]] / max(1, len(supplier)))
+        if len(supplier) and each > LEAST_SUPPLY:
+            world.orders.batch(
+                int(self.wallet[rank]),
+                self.wallet[supplier],
+                self._standing_address[supplier],
+                np.full(len(supplier), each),
+                least_inputs=self._patience[rank],
+            )

@@ -16,7 +16,7 @@ Array = npt.NDArray[np.int64]
 
 # What a user with enough coins does, in this order, with these probabilities.
 DEPOSIT, SHOP, FRIEND, MANY, NOTE, MOVE, CASH_OUT = range(7)
-HABITS = np.array([0.40, 0.24, 0.23, 0.035, 0.005, 0.03, 0.06])
+HABITS = np.array([0.40, 0.24, 0.25, 0.05, 0.005, 0.02, 0.035])
 
 PRIVACY_PROGRAMS = ("wasabi", "samourai", "joinmarket-wrapped", "joinmarket")
 PRIVACY_MIX = (0.5, 0.3, 0.2, 0.2)
@@ -65,8 +65,8 @@ class Users:
         rich = world.ledger.balance[active] >= value + RESERVE
         self._pay(world, merchants, active[rich], value[rich])
         self._run_low(world, active[~rich], value[~rich])
-        extra = self.draw(world, rng.poisson(calibration.OTHER_WITHDRAWALS * size))
-        self._withdraw(world, extra, world.money.payments(len(extra), scale=1.5))
+        holders = rng.integers(self.number, size=rng.poisson(calibration.HOLDERS * size))
+        self._withdraw(world, holders, world.money.payments(len(holders), scale=0.6))
         self._transfer(world, self.draw(world, rng.poisson(calibration.EXCHANGE_TRANSFERS * size)))
 
     def _pay(self, world: World, merchants: Merchants, payer: Array, value: Array) -> None:
@@ -103,14 +103,14 @@ class Users:
 
     def _run_low(self, world: World, user: Array, value: Array) -> None:
         """Not enough coins: send what is left to the exchange, or ask the exchange for more."""
-        few = (world.ledger.balance[user] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.15)
+        few = (world.ledger.balance[user] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
         world.orders.pay(user[few], address=world.customer_address[user[few]], mode=SWEEP, most_inputs=30)
         self._withdraw(
-            world, user[~few], (value[~few] * world.rng.uniform(1.2, 5.0, int((~few).sum()))).astype(np.int64)
+            world, user[~few], (value[~few] * world.rng.uniform(0.4, 1.6, int((~few).sum()))).astype(np.int64)
         )
 
     def _withdraw(self, world: World, user: Array, value: Array) -> None:
-        """A request to the user's exchange, or now and then to another one."""
+        """A request to the user's exchange."""
         none = np.full(len(user), NO_ADDRESS)
         world.withdrawals.request(world.customer_exchange[user], user, none, value)
 

@@ -33,7 +33,11 @@ def mix(world: World, members: Array) -> bool:
     """One round; False if too few members can take part."""
     rng = world.rng
     number = int(rng.integers(PARTICIPANTS[0], PARTICIPANTS[1] + 1))
-    wanted = int(np.clip(2 * 10**7 * np.exp(rng.normal(0.0, 1.0)), LEAST_SIZE, 10**9))
+    if len(members) < number:
+        return False
+    richest = np.sort(world.ledger.balance[members])[::-1]
+    limit = 0.5 * richest[min(len(members), 3 * number) - 1]  # makers who offer less are not asked
+    wanted = int(max(LEAST_SIZE, min(limit, 2 * 10**7 * np.exp(rng.normal(0.0, 1.0)))))
     spare = LEAST_MAKER_CHANGE + 10
     makers = gather_many(world, members, wanted + spare, number, MOST_INPUTS)
     if len(makers) < number:

@@ -92,7 +92,7 @@ def _decompose(world: World, draft: Draft, wallet: int, left: int) -> int:
         fitting = int(np.searchsorted(DENOMINATIONS, left - cost, side="right"))
         if fitting == 0:
             return max(0, left)
-        step = 1 + int(world.rng.random() < 0.3 and fitting > 1)
+        step = 1 + int(world.rng.random() < 0.15 and fitting > 1)
         value = int(DENOMINATIONS[fitting - step])
         draft.pay(wallet, value)
         left -= value + cost
