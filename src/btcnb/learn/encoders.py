@@ -61,7 +61,8 @@ class AttentionConv(GATConv):
         to_target = torch.einsum("hcf,hc->fh", weight, self.att_dst[0])
         indptr, source, place = block.with_self_loops()
         count = indptr.diff()
-        logits = (x @ to_source)[source] + (block.rows(x) @ to_target).repeat_interleave(count, dim=0)  # (E+D, H)
+        logits = (x @ to_source).index_select(0, source)  # (E+D, H)
+        logits = logits + (block.rows(x) @ to_target).repeat_interleave(count, dim=0)
         if self.lin_edge is not None and block.edge_attr is not None:
             logits = logits + self._edge_logits(block.edge_attr, count, place, len(source))
         attention = segment_softmax(functional.leaky_relu(logits, self.negative_slope), indptr)

@@ -89,68 +89,70 @@ def sample_neighbours(
     The draw for a node depends on the seed, the hop and the node's id alone, not on what else is in the batch.
     """
     hops = len(fanout)
-    node = np.empty(max(1024, 8 * len(seeds)), np.int64)
-    row = np.empty(max(1024, 16 * len(seeds)), np.int64)
-    col, edge = np.empty_like(row), np.empty_like(row)
+    node = np.empty(len(seeds), np.int64)
+    edge, row, col = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     nodes_per_hop, edges_per_hop = np.zeros(hops + 1, np.int64), np.zeros(hops, np.int64)
-    num_nodes = num_edges = 0
-    for v in seeds:
-        node[num_nodes] = v
-        position[v] = num_nodes
-        num_nodes += 1
+    for i in range(len(seeds)):
+        node[i] = seeds[i]
+        position[seeds[i]] = i
+    begin, num_nodes, num_edges = 0, len(seeds), 0
     nodes_per_hop[0] = num_nodes
-    chosen = np.empty(fanout.max(), np.int64)
-    begin = 0
-    for hop in range(hops):
-        end, k = num_nodes, fanout[hop]
-        for i in range(begin, end):
-            v = node[i]
-            first, degree = indptr[v], indptr[v + 1] - indptr[v]
-            count = min(degree, k)
-            if degree <= k:
-                for j in range(count):
-                    chosen[j] = first + j
-            else:  # Floyd's algorithm: k draws, every k-subset equally likely
-                state = _mixed(np.uint64(seed) + _GOLDEN * np.uint64(v * hops + hop + 1))
-                for j in range(k):
-                    state += _GOLDEN
-                    top = degree - k + j
-                    pick = first + np.int64(_mixed(state) % np.uint64(top + 1))
-                    for other in range(j):
-                        if chosen[other] == pick:
-                            pick = first + top
-                            break
-                    chosen[j] = pick
-            while num_edges + count > len(row):
-                row, col, edge = _grown(row), _grown(col), _grown(edge)
-            while num_nodes + count > len(node):
-                node = _grown(node)
-            for j in range(count):
-                u = source[chosen[j]]
-                if position[u] < 0:
-                    position[u] = num_nodes
-                    node[num_nodes] = u
-                    num_nodes += 1
-                row[num_edges] = position[u]
-                col[num_edges] = i
-                edge[num_edges] = chosen[j]
-                num_edges += 1
-        begin = end
-        nodes_per_hop[hop + 1] = num_nodes - end
-        edges_per_hop[hop] = num_edges
-    for hop in range(hops - 1, 0, -1):
-        edges_per_hop[hop] -= edges_per_hop[hop - 1]
+    for hop in range(hops):  # three passes, each with loads that do not wait for one another
+        room = 0
+        for i in range(begin, num_nodes):
+            room += min(indptr[node[i] + 1] - indptr[node[i]], fanout[hop])
+        edge, row, col = _longer(edge, num_edges, room), _longer(row, num_edges, room), _longer(col, num_edges, room)
+        node = _longer(node, num_nodes, room)
+        at = num_edges
+        for i in range(begin, num_nodes):
+            at = _choose(indptr, node[i], fanout[hop], np.uint64(seed), np.uint64(node[i] * hops + hop + 1), edge, at)
+            col[num_edges:at] = i
+            edges_per_hop[hop] += at - num_edges
+            num_edges = at
+        before = num_edges - edges_per_hop[hop]
+        for e in range(before, num_edges):
+            row[e] = source[edge[e]]
+        begin = num_nodes
+        for e in range(before, num_edges):
+            u = row[e]
+            if position[u] < 0:
+                position[u] = num_nodes
+                node[num_nodes] = u
+                num_nodes += 1
+            row[e] = position[u]
+        nodes_per_hop[hop + 1] = num_nodes - begin
     for i in range(num_nodes):
         position[node[i]] = -1
-    return node[:num_nodes], row[:num_edges], col[:num_edges], edge[:num_edges], nodes_per_hop, edges_per_hop
+    return node[:num_nodes], row, col, edge, nodes_per_hop, edges_per_hop
 
 
 @njit(cache=True)
-def _grown(array: Array) -> Array:
-    """A copy with twice the room."""
-    larger = np.empty(2 * len(array), array.dtype)
-    larger[: len(array)] = array
-    return larger
+def _choose(indptr: Array, v: int, k: int, seed: Any, stream: Any, edge: Array, at: int) -> int:
+    """Write min(k, degree) distinct in-edges of v to `edge[at:]`; returns where they end."""
+    first, degree = indptr[v], indptr[v + 1] - indptr[v]
+    if degree <= k:
+        for j in range(degree):
+            edge[at + j] = first + j
+        return at + degree
+    state = _mixed(seed + _GOLDEN * stream)
+    for j in range(k):  # Floyd's algorithm: k draws, every k-subset equally likely
+        state += _GOLDEN
+        top = degree - k + j
+        pick = first + np.int64(_mixed(state) % np.uint64(top + 1))
+        for other in range(j):
+            if edge[at + other] == pick:
+                pick = first + top
+                break
+        edge[at + j] = pick
+    return at + k
+
+
+@njit(cache=True)
+def _longer(array: Array, used: int, room: int) -> Array:
+    """A copy of the used part with room for more."""
+    longer = np.empty(used + room, array.dtype)
+    longer[:used] = array[:used]
+    return longer
 
 
 @njit(cache=True)

@@ -41,6 +41,7 @@ class GraphBatches:
 
     def __init__(self, graph: PreparedGraph, config: TrainConfig, name: str = "graph") -> None:
         self.graph = graph
+        self.degree = config.encoder == "gcn"
         self.sampler: BaseSampler = neighbour_sampler(graph, config.fanout, config.seed)
         self.tuples = (
             TupleSampler(graph.labels, config.alpha, config.negatives, name)
@@ -49,7 +50,7 @@ class GraphBatches:
         )
 
     def draw(self, seeds: IntArray, seed: int) -> Batch:
-        return draw_batch(self.sampler, self.graph, seeds, seed)
+        return draw_batch(self.sampler, self.graph, seeds, seed, self.degree)
 
 
 class ContrastiveObjective(nn.Module):
@@ -126,7 +127,8 @@ class CoinJoinPairs:
         rng = np.random.default_rng([seed, 1])
         first, second, graph = self.draw(rng)
         nodes, where = np.unique(np.concatenate([first, second]), return_inverse=True)
-        embedding = encode(encoder, draw_batch(self.sampler, self.graph, nodes, derived_seed(seed, 1)))
+        needs_degree = self.config.encoder == "gcn"
+        embedding = encode(encoder, draw_batch(self.sampler, self.graph, nodes, derived_seed(seed, 1), needs_degree))
         where_first, where_second = torch.from_numpy(where).split(len(first))
         return coinjoin_repulsion(
             embedding[where_first], embedding[where_second], self.config.coinjoin_temperature, torch.from_numpy(graph)

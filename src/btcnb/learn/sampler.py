@@ -23,14 +23,14 @@ class Batch:
     """A sampled neighbourhood with its features; node order: seeds first, then hop by hop.
 
     node (n) global ids; x (n, F); edge_index (2, e) local, sorted by target; edge_attr (e, D) or None;
-    degree (n) in-degrees in the whole graph; nodes_per_hop (hops+1) and edges_per_hop (hops) for trimming.
+    degree (n) in-degrees in the whole graph, or None; nodes_per_hop (hops+1) and edges_per_hop (hops) for trimming.
     """
 
     node: Tensor
     x: Tensor
     edge_index: Tensor
     edge_attr: Tensor | None
-    degree: Tensor
+    degree: Tensor | None
     nodes_per_hop: list[int]
     edges_per_hop: list[int]
 
@@ -103,8 +103,13 @@ def neighbour_sampler(
     return NeighbourSampler(graph, fanout, seed)
 
 
-def draw_batch(sampler: BaseSampler, graph: PreparedGraph, seeds: npt.NDArray[np.int64], seed: int) -> Batch:
-    """Sample around distinct `seeds` and join features; the same `seed` gives the same batch with either backend."""
+def draw_batch(
+    sampler: BaseSampler, graph: PreparedGraph, seeds: npt.NDArray[np.int64], seed: int, degree: bool = True
+) -> Batch:
+    """Sample around distinct `seeds` and join features (and degrees, which only a GCN needs).
+
+    With either backend the same `seed` gives the same batch.
+    """
     if isinstance(sampler, NeighbourSampler):
         out = sampler.sample(seeds, seed)
     else:  # pyg-lib draws from torch's generator
@@ -112,13 +117,13 @@ def draw_batch(sampler: BaseSampler, graph: PreparedGraph, seeds: npt.NDArray[np
             torch.manual_seed(seed)
             out = sampler.sample_from_nodes(NodeSamplerInput(input_id=None, node=torch.from_numpy(seeds)))
     node = out.node
-    in_degree = graph.indptr[node.numpy() + 1] - graph.indptr[node.numpy()]
+    in_degree = graph.indptr[node.numpy() + 1] - graph.indptr[node.numpy()] if degree else None
     return Batch(
         node=node,
-        x=graph.x[node],
+        x=graph.x.index_select(0, node),
         edge_index=torch.stack([out.row, out.col]),
         edge_attr=None if graph.edge_attr is None else graph.edge_attr[out.edge],
-        degree=torch.from_numpy(in_degree),
+        degree=None if in_degree is None else torch.from_numpy(in_degree),
         nodes_per_hop=list(out.num_sampled_nodes or []),
         edges_per_hop=list(out.num_sampled_edges or []),
     )
