@@ -41,11 +41,10 @@ def rayleigh_quotient(L: Any, H: npt.ArrayLike, *, centred: bool = False) -> flo
     `centred` first removes the mean row: the constant part has energy but no frequency, so any offset (a bias, a
     positive activation) lowers R without smoothing anything.
     """
-    H = _embeddings(L, H)
+    signal = _embeddings(L, H)
     if centred:
-        H = H - H.mean(axis=0, dtype=np.float64)
-    energy, total = _energies(L, H)
-    return _quotient(energy, total)
+        signal = signal - signal.mean(axis=0, dtype=np.float64)
+    return _quotient(*_energies(L, signal))
 
 
 @dataclass(frozen=True)
