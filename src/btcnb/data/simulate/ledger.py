@@ -12,9 +12,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import kernels
+from btcnb.data.simulate.coins import (
+    append_transaction,
+    credit,
+    endow,
+    mix,
+    new_addresses,
+    receive_addresses,
+    unlink,
+)
 from btcnb.data.simulate.orders import OrderTable
 from btcnb.data.simulate.programs import draw_reuse, program_table
+from btcnb.data.simulate.spending import SEQUENCE_FINAL, execute
 
 Array = npt.NDArray[np.int64]
 
@@ -57,13 +66,13 @@ class Book(NamedTuple):
 
 
 class Ledger:
-    """Owns a `Book`, grows it, and wraps the kernels."""
+    """Owns a `Book`, grows it, and wraps the compiled functions."""
 
     def __init__(self, rng: np.random.Generator, seed: int, wallet_programs: Array) -> None:
         wallets = len(wallet_programs)
         self.book = Book(
             counts=np.zeros(4, dtype=np.int64),
-            random=np.array([kernels.mix(np.uint64(2 * seed + 1)), kernels.mix(np.uint64(2 * seed))], dtype=np.uint64),
+            random=np.array([mix(np.uint64(2 * seed + 1)), mix(np.uint64(2 * seed))], dtype=np.uint64),
             tx=np.zeros((1024, len(TX_FIELDS)), dtype=np.int64),
             input_tx=np.zeros(4096, dtype=np.int32),
             input_coin=np.zeros(4096, dtype=np.int32),
@@ -109,18 +118,18 @@ class Ledger:
     def new_addresses(self, wallets: Array) -> Array:
         """A fresh address for each given wallet, shape of `wallets`."""
         self._reserve(addresses=len(wallets))
-        return kernels.new_addresses(self.book, wallets)
+        return new_addresses(self.book, wallets)
 
     def receive_addresses(self, wallets: Array) -> Array:
         """The address each wallet hands out to a payer: its last one again, or a fresh one, as its habits are."""
         self._reserve(addresses=len(wallets))
-        return kernels.receive_addresses(self.book, wallets)
+        return receive_addresses(self.book, wallets)
 
     def endow(self, addresses: Array, values: Array) -> Array:
         """Give coins from before the first block to the wallets of the addresses; only before any transaction.
         Returns coin ids."""
         self._reserve(coins=len(addresses))
-        made = kernels.endow(self.book, addresses, values, self.height - 1)
+        made = endow(self.book, addresses, values, self.height - 1)
         self.initial_coins = int(self.book.counts[COUNT_COIN])
         return made
 
@@ -128,7 +137,7 @@ class Ledger:
         """Carry out orders one after the other; True where the payer could pay, shape (orders,)."""
         outputs = len(orders.out_value) + len(orders.payer)
         self._reserve(transactions=len(orders.payer), coins=outputs, addresses=outputs)
-        return kernels.execute(self.book, self.height, orders)
+        return execute(self.book, self.height, orders)
 
     def write(
         self,
@@ -138,7 +147,7 @@ class Ledger:
         *,
         version: int = 1,
         lock_time: int = 0,
-        sequence: int = kernels.SEQUENCE_FINAL,
+        sequence: int = SEQUENCE_FINAL,
         change: int = -1,
         protocol: int = 0,
         credit: bool = True,
@@ -153,7 +162,7 @@ class Ledger:
         self.book.out_address[: len(addresses)] = addresses
         self.book.out_value[: len(values)] = values
         fields = (version, lock_time, sequence, change, protocol)
-        return int(kernels.append_transaction(self.book, self.height, len(coins), len(addresses), fields, credit))
+        return int(append_transaction(self.book, self.height, len(coins), len(addresses), fields, credit))
 
     def outputs_of(self, tx: int) -> Array:
         """Coin ids of the outputs of the latest transaction, which must be `tx`."""
@@ -165,11 +174,11 @@ class Ledger:
 
     def credit(self, coin: int) -> None:
         """Put a held coin into the wallet of its address."""
-        kernels.credit(self.book, coin)
+        credit(self.book, coin)
 
     def take(self, coin: int) -> None:
         """Take a coin out of its wallet's list without spending it."""
-        kernels.unlink(self.book, coin)
+        unlink(self.book, coin)
 
     def coins_of(self, wallet: int, most: int = 1000) -> list[int]:
         """The wallet's coins confirmed before this block, oldest first, at most `most`."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from btcnb.data.simulate.kernels import mix
+from btcnb.data.simulate.coins import mix
 from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG
 
 Words = npt.NDArray[np.uint64]
@@ -69,6 +69,6 @@ def address_strings(base: np.uint64, ids: npt.NDArray[np.int64], scripts: npt.ND
 
 
 def _scramble(words: Words) -> Words:
-    """`kernels.mix` on every word."""
+    """`coins.mix` on every word."""
     with np.errstate(over="ignore"):
         return mix.py_func(words)  # type: ignore[no-any-return]

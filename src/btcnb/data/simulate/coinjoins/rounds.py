@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import kernels
+from btcnb.data.simulate.coins import hash_word
 from btcnb.data.simulate.scripts import INPUT_BYTES, OUTPUT_BYTES, P2WPKH, WITNESS_BYTES
+from btcnb.data.simulate.spending import SEQUENCE_FINAL, SEQUENCE_LOCKTIME
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]
@@ -50,7 +51,7 @@ class Draft:
     def write(self, world: World, protocol: int, version: int = 1, lock_time: int = 0, credit: bool = True) -> int:
         addresses = np.array([address for address, _ in self.outputs], dtype=np.int64)
         values = np.array([value for _, value in self.outputs], dtype=np.int64)
-        sequence = kernels.SEQUENCE_LOCKTIME if lock_time else kernels.SEQUENCE_FINAL
+        sequence = SEQUENCE_LOCKTIME if lock_time else SEQUENCE_FINAL
         return world.ledger.write(
             np.array(self.coins, dtype=np.int64),
             addresses,
@@ -74,9 +75,7 @@ class Draft:
 
     def sort_bip69(self, world: World) -> None:
         book = world.ledger.book
-        self.coins.sort(
-            key=lambda coin: (int(kernels.hash_word(book, book.coin_tx[coin], coin)), int(book.coin_index[coin]))
-        )
+        self.coins.sort(key=lambda coin: (int(hash_word(book, book.coin_tx[coin], coin)), int(book.coin_index[coin])))
         self.outputs.sort(key=lambda output: (output[1], output[0]))
 
 

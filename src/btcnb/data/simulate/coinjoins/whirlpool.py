@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from btcnb.data.simulate.coinjoins import WHIRLPOOL, WHIRLPOOL_TX0
 from btcnb.data.simulate.coinjoins.rounds import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
-from btcnb.data.simulate.kernels import LEAST_OUTPUT
 from btcnb.data.simulate.scripts import NULLDATA_BYTES
+from btcnb.data.simulate.spending import LEAST_OUTPUT
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]

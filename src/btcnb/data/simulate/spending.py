@@ -1,0 +1,316 @@
+"""How an order becomes a transaction: coin selection, change, order of inputs and outputs, fee. Compiled.
+
+Nothing here decides who pays whom; it only carries out orders, each exactly or not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from btcnb.data.simulate.coins import (
+    append_transaction,
+    draw,
+    hash_word,
+    inner,
+    new_address,
+    outer,
+    receive_address,
+    sizes,
+)
+from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
+from btcnb.data.simulate.programs import (
+    CHANGE,
+    CHANGE_TO_INPUT,
+    CHANGE_TO_MAIN,
+    CONFIRMATIONS,
+    FEE,
+    LOCKTIME,
+    ORDER,
+    ORDER_BIP69,
+    ORDER_RANDOM,
+    RBF,
+    SCRIPT,
+    SELECT_BEST,
+    SELECT_MIXED,
+    SELECT_NEWEST,
+    SELECTION,
+    VERSION,
+)
+from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
+
+SEQUENCE_FINAL = 0xFFFFFFFF
+SEQUENCE_LOCKTIME = 0xFFFFFFFE
+SEQUENCE_RBF = 0xFFFFFFFD
+
+LEAST_OUTPUT = 1_000
+"""Satoshi; smaller change is left to the miner. Above Bitcoin Core's dust limit of 546."""
+SCANNED_COINS = 48
+"""How many of its oldest coins a wallet looks at when it searches the best one."""
+NO_CHANGE = -1
+LARGE_INPUT, LARGE_OUTPUT = 150, 34
+"""Virtual bytes assumed for an input and an output before coins are chosen; the final size is exact."""
+OLD_LOCKTIME = 10
+"""One in so many anti-fee-sniping transactions sets a lock time up to 99 blocks back, as Bitcoin Core does."""
+
+
+@inner
+def fee_of(fixed: Any, rate: Any, virtual_size: Any) -> Any:
+    if fixed > 0:
+        return max(fixed, virtual_size)
+    return np.int64(np.ceil(rate * virtual_size))
+
+
+@inner
+def spendable(book: Any, coin: Any, height: Any, confirmations: Any) -> Any:
+    return book.coin_block[coin] <= height - confirmations
+
+
+@inner
+def pick_best(book: Any, wallet: Any, height: Any, confirmations: Any, need: Any) -> Any:
+    """The smallest single coin that is enough, else the largest coins first. Returns how many were picked."""
+    best, number, total = -1, 0, 0
+    coin = book.wallet_first[wallet]
+    while coin >= 0 and number < SCANNED_COINS:
+        if spendable(book, coin, height, confirmations):
+            value = book.coin_value[coin]
+            if value >= need and (best < 0 or value < book.coin_value[best]):
+                best = coin
+            place = number  # insertion, largest first
+            while place > 0 and book.coin_value[book.picked[place - 1]] < value:
+                book.picked[place] = book.picked[place - 1]
+                place -= 1
+            book.picked[place] = coin
+            number += 1
+        coin = book.coin_next[coin]
+    if best >= 0:
+        book.picked[0] = best
+        return 1
+    for i in range(number):
+        total += book.coin_value[book.picked[i]]
+        if total >= need * (i + 5) // 5:  # each further input costs a fee as well; the caller checks exactly
+            return i + 1
+    return number
+
+
+@inner
+def pick_in_order(
+    book: Any,
+    wallet: Any,
+    height: Any,
+    confirmations: Any,
+    need: Any,
+    rate: Any,
+    least: Any,
+    most: Any,
+    selection: Any,
+) -> Any:
+    """Coins from the old end of the wallet, the new end or both, until they pay for the outputs and their own bytes."""
+    number, total = 0, 0
+    old, new = book.wallet_first[wallet], book.wallet_last[wallet]
+    for step in range(book.wallet_coins[wallet]):
+        take_new = selection == SELECT_NEWEST or (selection == SELECT_MIXED and step % 3 == 0)
+        coin = new if take_new else old
+        if take_new:
+            new = book.coin_previous[coin]
+        else:
+            old = book.coin_next[coin]
+        if spendable(book, coin, height, confirmations):
+            book.picked[number] = coin
+            number += 1
+            script = book.address_script[book.coin_address[coin]]
+            total += book.coin_value[coin]
+            total -= np.int64(rate * (INPUT_BYTES[script] + WITNESS_BYTES[script] // 4 + 1))
+            if number == most or (number >= least and total >= need):
+                break
+    return number
+
+
+@inner
+def add_companion(book: Any, wallet: Any, height: Any, number: Any) -> Any:
+    """Spend the newest coin of another wallet of the same owner as well. Returns how many are picked now."""
+    if wallet < 0 or number == 0:
+        return number
+    coin = book.wallet_last[wallet]
+    confirmations = book.programs[book.wallet_program[wallet], CONFIRMATIONS]
+    if coin < 0 or not spendable(book, coin, height, confirmations):
+        return number
+    for i in range(number):
+        if book.picked[i] == coin:
+            return number
+    book.picked[number] = coin
+    return number + 1
+
+
+@inner
+def swap_inputs(book: Any, i: Any, j: Any) -> None:
+    book.picked[i], book.picked[j] = book.picked[j], book.picked[i]
+
+
+@inner
+def swap_outputs(book: Any, i: Any, j: Any) -> None:
+    book.out_address[i], book.out_address[j] = book.out_address[j], book.out_address[i]
+    book.out_value[i], book.out_value[j] = book.out_value[j], book.out_value[i]
+
+
+@inner
+def coin_before(book: Any, a: Any, b: Any) -> Any:
+    """BIP 69 order of inputs: by the hash of the spent transaction, then by index."""
+    word_a, word_b = hash_word(book, book.coin_tx[a], a), hash_word(book, book.coin_tx[b], b)
+    return word_a < word_b or (word_a == word_b and book.coin_index[a] < book.coin_index[b])
+
+
+@inner
+def arrange(book: Any, n_in: Any, n_out: Any, order: Any, change: Any) -> Any:
+    """Order inputs and outputs as the program does; the change output stands last on entry. Returns its new position.
+    Order inputs and outputs as the program does; the change output stands last on entry. Returns its new position."""
+    if order == ORDER_RANDOM:
+        for i in range(n_in - 1, 0, -1):
+            swap_inputs(book, i, draw(book, i + 1))
+        for i in range(n_out - 1, 0, -1):
+            j = draw(book, i + 1)
+            swap_outputs(book, i, j)
+            if change == i:
+                change = j
+            elif change == j:
+                change = i
+    elif order == ORDER_BIP69:
+        for i in range(1, n_in):
+            j = i
+            while j > 0 and coin_before(book, book.picked[j], book.picked[j - 1]):
+                swap_inputs(book, j, j - 1)
+                j -= 1
+        for i in range(1, n_out):
+            j = i
+            while j > 0 and book.out_value[j] < book.out_value[j - 1]:
+                swap_outputs(book, j, j - 1)
+                if change == j:
+                    change = j - 1
+                elif change == j - 1:
+                    change = j
+                j -= 1
+    return change
+
+
+@inner
+def change_address(book: Any, wallet: Any, habit: Any) -> Any:
+    if habit == CHANGE_TO_INPUT:
+        address = book.coin_address[book.picked[0]]
+        if book.address_wallet[address] == wallet:
+            return np.int64(address)
+    elif habit == CHANGE_TO_MAIN:
+        if book.wallet_address[wallet] < 0:
+            book.wallet_address[wallet] = new_address(book, wallet)
+        return book.wallet_address[wallet]
+    return new_address(book, wallet)
+
+
+@inner
+def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
+    """Pick coins for an order as the payer's program does. Returns how many; 0 where there are too few to try."""
+    wallet, rate = orders.payer[o], orders.rate[o]
+    program = book.programs[book.wallet_program[wallet]]
+    depth, selection, fixed = program[CONFIRMATIONS], program[SELECTION], program[FEE]
+    least, most = orders.least_inputs[o], orders.most_inputs[o]
+    if orders.mode[o] == SWEEP:
+        number = pick_in_order(book, wallet, height, depth, 0, 0.0, most, most, selection)
+        if number < least:
+            return 0
+    else:
+        payees = orders.first[o + 1] - orders.first[o]
+        size = FIXED_BYTES + SEGWIT_BYTES + LARGE_OUTPUT * (payees + 1)
+        if selection == SELECT_BEST and least <= 1:
+            number = pick_best(book, wallet, height, depth, pay + fee_of(fixed, rate, size + LARGE_INPUT))
+        else:
+            cost = rate if fixed == 0 else 0.0
+            need = pay + fee_of(fixed, rate, size)
+            number = pick_in_order(book, wallet, height, depth, need, cost, least, most, selection)
+    return add_companion(book, orders.companion[o], height, number)
+
+
+@inner
+def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: Any) -> tuple[Any, Any]:
+    """Fee and change in satoshi; change is NO_CHANGE where none is due, and fee is -1 where the coins do not reach."""
+    program = book.programs[book.wallet_program[orders.payer[o]]]
+    first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
+    # Sizes need scripts, but addresses are only made once it is sure that they are used: take stand-ins.
+    for i in range(n_out):
+        address = orders.out_address[first + i]
+        if address == NO_ADDRESS:
+            address = max(0, book.wallet_address[orders.out_wallet[first + i]])
+        book.out_address[i] = max(-1, address)
+    if orders.mode[o] == SWEEP:
+        fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, n_out, -1)[1])
+        return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE
+    fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, n_out, program[SCRIPT])[1])
+    if total - pay < fee - fee // 4:  # three quarters of the going rate still confirm
+        return -1, NO_CHANGE
+    change = total - pay - fee
+    if change >= LEAST_OUTPUT:
+        return fee, change
+    if pay == 0:  # only an OP_RETURN output would be left
+        return -1, NO_CHANGE
+    return total - pay, NO_CHANGE
+
+
+@inner
+def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, change: Any) -> Any:
+    """Ask payees for addresses and write the outputs, the change last. Returns how many there are."""
+    first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
+    for i in range(n_out):
+        address = orders.out_address[first + i]
+        if address == NO_ADDRESS:
+            address = receive_address(book, orders.out_wallet[first + i])
+        book.out_address[i] = max(-1, address)
+        book.out_value[i] = swept if orders.mode[o] == SWEEP else orders.out_value[first + i]
+    if change == NO_CHANGE:
+        return n_out
+    habit = book.programs[book.wallet_program[orders.payer[o]], CHANGE]
+    book.out_address[n_out] = change_address(book, orders.change_wallet[o], habit)
+    book.out_value[n_out] = change
+    return n_out + 1
+
+
+@inner
+def lock_fields(book: Any, program: Any, height: Any) -> tuple[Any, Any]:
+    """Lock time and sequence as the program sets them."""
+    lock_time, sequence = 0, SEQUENCE_FINAL
+    if program[LOCKTIME]:
+        lock_time, sequence = height - 1, SEQUENCE_LOCKTIME
+        if draw(book, OLD_LOCKTIME) == 0:
+            lock_time -= draw(book, 100)
+    if program[RBF]:
+        sequence = SEQUENCE_RBF
+    return lock_time, sequence
+
+
+@inner
+def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
+    """One order. False, and nothing has changed, where the payer's coins do not reach."""
+    pay, total = 0, 0
+    for i in range(orders.first[o], orders.first[o + 1]):
+        pay += orders.out_value[i]
+    n_in = choose_coins(book, height, orders, o, pay)
+    for i in range(n_in):
+        total += book.coin_value[book.picked[i]]
+    if total <= pay:
+        return False
+    fee, change = fee_and_change(book, orders, o, n_in, pay, total)
+    if fee < 0:
+        return False
+    n_out = fill_outputs(book, orders, o, total - fee, change)
+    program = book.programs[book.wallet_program[orders.payer[o]]]
+    position = arrange(book, n_in, n_out, program[ORDER], -1 if change == NO_CHANGE else n_out - 1)
+    lock_time, sequence = lock_fields(book, program, height)
+    append_transaction(book, height, n_in, n_out, (program[VERSION], lock_time, sequence, position, 0), True)
+    return True
+
+
+@outer
+def execute(book: Any, height: Any, orders: Any) -> Any:
+    """Carry out orders one after the other; True where it worked, shape (orders,)."""
+    done = np.zeros(len(orders.payer), dtype=np.bool_)
+    for o in range(len(orders.payer)):
+        done[o] = carry_out(book, height, orders, o)
+    return done
