@@ -55,6 +55,8 @@ def test_chain_shares_by_hand() -> None:
     assert list(chain_shares(txs).values()) == [25, 50, 25, 50, 50, 0, 50, 50, 50, 100]
     old = chain(default_type="pubkeyhash").pay([("a", 10)], {"b": 4, "c": 6}).build()
     assert chain_shares(old)["of 2-output transactions: SegWit, %"] == 0
+    wrapped = chain(default_type="scripthash").pay([("a", 10)], {"b": 4, "c": 6}, size=247, virtual_size=166).build()
+    assert chain_shares(wrapped)["of 2-output transactions: SegWit, %"] == 100
 
 
 def test_graph_structure_by_hand() -> None:

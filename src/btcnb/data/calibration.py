@@ -122,7 +122,7 @@ def chain_shares(txs: Transactions) -> dict[str, float]:
         txs.transactions["version"].to_numpy() == 1,
         txs.transactions["lock_time"].to_numpy() > 0,
         _any_input(txs, ~np.isin(txs.inputs["sequence"].to_numpy(), FINAL_SEQUENCES)),
-        _any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), _segwit_types())),
+        _has_witness(txs),
     ]
     return {
         quantity: 100 * float(flag[ordinary if position < 3 else two].mean()) if two.any() else float("nan")
@@ -136,8 +136,11 @@ def _any_input(txs: Transactions, flag: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return found
 
 
-def _segwit_types() -> list[int]:
-    return [position for position, name in enumerate(SCRIPT_TYPES) if name.startswith("witness")]
+def _has_witness(txs: Transactions) -> npt.NDArray[np.bool_]:
+    """A SegWit input shows by its script type; one wrapped in a script hash only by bytes that weigh less than others."""
+    types = [position for position, name in enumerate(SCRIPT_TYPES) if name.startswith("witness")]
+    lighter = (txs.transactions["size"] > txs.transactions["virtual_size"]).to_numpy()
+    return lighter | _any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
 
 
 def _band(low: int, high: int) -> str:
