@@ -137,7 +137,7 @@ def _any_input(txs: Transactions, flag: npt.NDArray[np.bool_]) -> npt.NDArray[np
 
 
 def _has_witness(txs: Transactions) -> npt.NDArray[np.bool_]:
-    """A SegWit input shows by its script type; one wrapped in a script hash only by bytes that weigh less than others."""
+    """A SegWit input shows by its script type; one wrapped in a script hash only by bytes that weigh less."""
     types = [position for position, name in enumerate(SCRIPT_TYPES) if name.startswith("witness")]
     lighter = (txs.transactions["size"] > txs.transactions["virtual_size"]).to_numpy()
     return lighter | _any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
