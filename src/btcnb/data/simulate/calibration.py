@@ -27,11 +27,11 @@ USD_ROUND = 0.3
 """Share of the other payments that are a round number of US dollars."""
 
 # Rates per block, as multiples of the number of transactions in a block.
-ACTIVE_USERS = 0.80
+ACTIVE_USERS = 0.90
 """Users who want to pay."""
-EXCHANGE_TRANSFERS = 0.42
+EXCHANGE_TRANSFERS = 0.40
 """Customers who send coins from one exchange to another."""
-HOLDERS = 0.60
+HOLDERS = 0.55
 """Customers who withdraw coins to keep them: anybody, not only those who pay often."""
 MINER_PAYOUTS = 0.15
 """Miners paid by their pool."""

@@ -125,6 +125,8 @@ def _check(config: SimulationConfig) -> None:
     _real("fee_rate", config.fee_rate, 1.0, 1_000.0)
     for share in ("label_share", "whirlpool_surge", "privacy_share"):
         _real(share, getattr(config, share), 0.0, 1.0)
+    if not isinstance(config.coinjoins, CoinJoinRates):
+        raise ParameterError(f"coinjoins is {config.coinjoins!r}, but must be a CoinJoinRates.")
     for rate in fields(config.coinjoins):
         _real(f"coinjoins.{rate.name}", getattr(config.coinjoins, rate.name), 0.0, 10.0)
     for name, least, most in (("wasabi_peers", 5, 150), ("wasabi2_inputs", 50, 400)):

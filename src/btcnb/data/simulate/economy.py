@@ -42,15 +42,15 @@ class Economy:
     """All actors and the world they share."""
 
     def __init__(self, config: SimulationConfig) -> None:
-        rng = np.random.default_rng(config.seed)
+        rng = np.random.default_rng([config.seed, config.start_block])  # no two intervals share an economy
         registry = Registry()
         self.users = Users(config, rng, registry)
-        self.exchanges = Exchanges(config, rng, registry)
-        self.pools = Pools(config, rng, registry)
-        self.merchants = Merchants(config, rng, registry)
-        self.anchors = Anchors(config, rng, registry)
-        self.coinjoins = CoinJoins(config, rng, registry)
-        ledger = Ledger(rng, config.seed, np.array(registry.wallet_program, dtype=np.int64))
+        self.exchanges = Exchanges(config, registry)
+        self.pools = Pools(config, registry)
+        self.merchants = Merchants(config, registry)
+        self.anchors = Anchors(registry)
+        self.coinjoins = CoinJoins(config, registry)
+        ledger = Ledger(rng, np.array(registry.wallet_program, dtype=np.int64))
         ledger.height = config.start_block
         account = rng.choice(config.exchanges, size=config.users, p=self.exchanges.share).astype(np.int64)
         self.world = World(

@@ -16,7 +16,6 @@ from btcnb.data.simulate.coins import (
     append_transaction,
     credit,
     endow,
-    mix,
     new_addresses,
     receive_addresses,
     unlink,
@@ -68,11 +67,11 @@ class Book(NamedTuple):
 class Ledger:
     """Owns a `Book`, grows it, and wraps the compiled functions."""
 
-    def __init__(self, rng: np.random.Generator, seed: int, wallet_programs: Array) -> None:
+    def __init__(self, rng: np.random.Generator, wallet_programs: Array) -> None:
         wallets = len(wallet_programs)
         self.book = Book(
             counts=np.zeros(4, dtype=np.int64),
-            random=np.array([mix(np.uint64(2 * seed + 1)), mix(np.uint64(2 * seed))], dtype=np.uint64),
+            random=rng.integers(2**63, size=2).astype(np.uint64),
             tx=np.zeros((1024, len(TX_FIELDS)), dtype=np.int64),
             input_tx=np.zeros(4096, dtype=np.int32),
             input_coin=np.zeros(4096, dtype=np.int32),

@@ -16,6 +16,7 @@ from btcnb.data.simulate.coins import (
     inner,
     new_address,
     outer,
+    output_bytes,
     receive_address,
     sizes,
 )
@@ -38,7 +39,7 @@ from btcnb.data.simulate.programs import (
     SELECTION,
     VERSION,
 )
-from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
+from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, OUTPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
 
 SEQUENCE_FINAL = 0xFFFFFFFF
 SEQUENCE_LOCKTIME = 0xFFFFFFFE
@@ -234,16 +235,17 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
     """Fee and change in satoshi; change is NO_CHANGE where none is due, and fee is -1 where the coins do not reach."""
     program = book.programs[book.wallet_program[orders.payer[o]]]
     first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
-    # Sizes need scripts, but addresses are only made once it is sure that they are used: take stand-ins.
-    for i in range(n_out):
-        address = orders.out_address[first + i]
-        if address == NO_ADDRESS:
-            address = max(0, book.wallet_address[orders.out_wallet[first + i]])
-        book.out_address[i] = max(-1, address)
+    bytes_out = 0
+    for i in range(first, first + n_out):  # payees are asked for addresses only once it is sure that they are paid
+        if orders.out_address[i] == NO_ADDRESS:
+            bytes_out += OUTPUT_BYTES[book.programs[book.wallet_program[orders.out_wallet[i]], SCRIPT]]
+        else:
+            bytes_out += output_bytes(book, orders.out_address[i])
     if orders.mode[o] == SWEEP:
-        fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, n_out, -1)[1])
+        fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out)[1])
         return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE
-    fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, n_out, program[SCRIPT])[1])
+    own = OUTPUT_BYTES[book.programs[book.wallet_program[orders.change_wallet[o]], SCRIPT]]
+    fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
     if total - pay < fee - fee // 4:  # three quarters of the going rate still confirm
         return -1, NO_CHANGE
     change = total - pay - fee

@@ -57,7 +57,7 @@ def _transaction_table(world: World, tx: dict[str, Array], number: int) -> pd.Da
     block = tx["block"]
     opens = np.flatnonzero(np.diff(block, prepend=-1))
     index = np.arange(number) - np.repeat(opens, np.diff(np.append(opens, number)))
-    waits = np.random.default_rng([config.seed, 1]).exponential(BLOCK_SECONDS, config.blocks)
+    waits = np.random.default_rng([config.seed, config.start_block, 1]).exponential(BLOCK_SECONDS, config.blocks)
     times = config.start_time + np.cumsum(np.maximum(1, np.rint(waits)).astype(np.int64))
     return pd.DataFrame(
         {
@@ -112,7 +112,9 @@ def _truth(world: World, used: Array, tx: dict[str, Array]) -> Truth:
     registry, config = world.registry, world.config
     owner = np.array(registry.wallet_entity, dtype=np.int64)[world.ledger.book.address_wallet[used]]
     public = np.array([kind not in PRIVATE_KINDS for kind in registry.kinds])
-    labelled = public[owner] & (np.random.default_rng([config.seed, 2]).random(len(used)) < config.label_share)
+    labelled = public[owner] & (
+        np.random.default_rng([config.seed, config.start_block, 2]).random(len(used)) < config.label_share
+    )
     names = np.array(registry.names, dtype=object)
     return Truth(
         owner=owner,

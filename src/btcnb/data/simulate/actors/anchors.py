@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from btcnb.data.simulate import calibration
-from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import OP_RETURN
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
@@ -16,7 +15,7 @@ SERVICES = 3
 class Anchors:
     """A few services that anchor other chains in this one."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, registry: Registry) -> None:
         self.wallet = np.array(
             [registry.wallet(registry.entity("service", f"anchor {i}"), NUMBER["static"]) for i in range(SERVICES)]
         )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.simulate import calibration
+from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
 from btcnb.data.simulate.programs import NUMBER
@@ -16,7 +17,7 @@ from btcnb.data.simulate.world import Registry, World
 Array = npt.NDArray[np.int64]
 
 FIXED, ROLLING, DIRECT, FORWARD, PEEL = "fixed", "rolling", "direct", "forward", "peel"
-LARGE = (FIXED, DIRECT, ROLLING, PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, FORWARD)
+LARGE = (FIXED, DIRECT, ROLLING, PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, ROLLING)
 SMALL = (DIRECT, FIXED, DIRECT, PEEL, DIRECT, ROLLING, DIRECT, FORWARD)
 """How an exchange handles coins; styles are dealt out by size, first those of the largest, then in turn.
 
@@ -36,7 +37,7 @@ HOT_PROGRAMS = {
 DEPOSIT_PROGRAMS = ("deposits", "deposits", "deposits-wrapped")
 BATCH_MOST = {FIXED: (100, 2_000), ROLLING: (30, 400), DIRECT: (5, 32), FORWARD: (3, 9), PEEL: (1, 2)}
 """Range from which the largest number of recipients of a batch is drawn."""
-SWEEP_SIZE = (9.0, 0.75)
+SWEEP_SIZE = (10.0, 0.75)
 """Least number of inputs of a sweep, and the exponent of its long tail."""
 PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
@@ -71,8 +72,8 @@ class Exchange:
 class Exchanges:
     """All exchanges; numbers of customers fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
-        self.all = [_found(rank, config, rng, registry) for rank in range(config.exchanges)]
+    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
+        self.all = [_found(rank, config, registry) for rank in range(config.exchanges)]
         size = 1.0 / np.arange(1, config.exchanges + 1)
         self.share = size / size.sum()
         self.deposit_wallets = np.array([exchange.deposits for exchange in self.all])
@@ -121,7 +122,7 @@ def style_of(rank: int) -> str:
     return LARGE[rank] if rank < len(LARGE) else SMALL[(rank - len(LARGE)) % len(SMALL)]
 
 
-def _found(rank: int, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> Exchange:
+def _found(rank: int, config: SimulationConfig, registry: Registry) -> Exchange:
     style = style_of(rank)
     turn = sum(style_of(before) == style for before in range(rank))  # programs are dealt out in turn, too
     entity = registry.entity("exchange", f"exchange {rank}")
@@ -133,9 +134,9 @@ def _found(rank: int, config: SimulationConfig, rng: np.random.Generator, regist
         hot=hot,
         deposits=deposits,
         cold=registry.wallet(entity, NUMBER["cold"]),
-        batch_period=1 if style in (PEEL, FORWARD) else int(rng.integers(1, 9) * (1 + rank / 40)),
-        batch_most=min(config.largest_batch, int(rng.integers(*BATCH_MOST[style]))),
-        sweep_period=1 if style == FORWARD else int(rng.integers(6, 30)),
+        batch_period=1 if style in (PEEL, FORWARD) else int(spread(turn, 2, 10) * (1 + rank / 40)),
+        batch_most=min(config.largest_batch, int(spread(turn, *BATCH_MOST[style]))),
+        sweep_period=1 if style == FORWARD else int(spread(turn, 6, 30)),
         partner_payments=_partner_payments(style, rank / config.exchanges),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
 from btcnb.data.simulate.programs import NUMBER
@@ -16,6 +17,8 @@ INVOICE, STATIC, BETTING = range(3)
 STYLES = (INVOICE, INVOICE, STATIC, INVOICE, BETTING)
 """Styles are dealt out in turn."""
 PROGRAM_OF_STYLE = {INVOICE: ("shop", "shop-wrapped"), STATIC: ("static",), BETTING: ("peeler", "hot-rolling")}
+PATIENCE_TAIL = 1.1
+"""Exponent of the long tail of how many coins a merchant collects before spending them."""
 BUYS_SUPPLIES = 0.6
 """How often a shop that has collected enough buys supplies instead of selling the coins at its exchange."""
 SUPPLIERS, SUPPLIER_REACH = 7, 24
@@ -29,20 +32,21 @@ LEAST_SUPPLY = 20_000
 class Merchants:
     """All merchants; sizes fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
         number = config.merchants
         self.style = np.array([STYLES[rank % len(STYLES)] for rank in range(number)])
         self.wallet = np.empty(number, dtype=np.int64)
         for rank in range(number):
             programs = PROGRAM_OF_STYLE[int(self.style[rank])]
-            program = NUMBER[programs[int(rng.integers(len(programs)))]]
+            program = NUMBER[programs[rank // len(STYLES) % len(programs)]]
             kind = "service" if self.style[rank] == BETTING else "merchant"
             self.wallet[rank] = registry.wallet(registry.entity(kind, f"{kind} {rank}"), program)
         popularity = 1.0 / np.arange(1, number + 1) ** 0.9
         self._cumulative = np.cumsum(popularity) / popularity.sum()
         # how many coins a merchant collects before forwarding them, long-tailed
         most = config.largest_consolidation
-        self._patience = np.minimum(most, 2 + np.floor(4.0 * rng.pareto(0.9, number))).astype(np.int64)
+        rarity = np.array([spread(rank, 0.0, 1.0) for rank in range(number)])
+        self._patience = np.minimum(most, 4.0 * rarity**-PATIENCE_TAIL - 2.0).astype(np.int64)
         self._account = np.empty(0, dtype=np.int64)
         self._standing_address = np.empty(0, dtype=np.int64)
 

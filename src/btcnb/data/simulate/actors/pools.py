@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.simulate import calibration
+from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.amounts import subsidy
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS
@@ -21,14 +22,14 @@ LEAST_PAYOUT = 20_000
 class Pools:
     """All pools; hash rates fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
         number = config.pools
         self.wallet = np.array(
             [registry.wallet(registry.entity("pool", f"pool {rank}"), NUMBER["pool"]) for rank in range(number)]
         )
         power = 1.0 / np.arange(1, number + 1)
         self._cumulative = np.cumsum(power) / power.sum()
-        self._period = rng.integers(4, 25, number)  # blocks between payouts
+        self._period = [int(spread(rank, 4, 25)) for rank in range(number)]  # blocks between payouts
         self._address = np.empty(0, dtype=np.int64)
         self._immature: list[int] = []
         self._miners: list[tuple[Array, Array]] = []

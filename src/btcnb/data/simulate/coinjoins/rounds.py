@@ -79,8 +79,11 @@ class Draft:
         self.outputs.sort(key=lambda output: (output[1], output[0]))
 
 
-def gather(world: World, wallet: int, need: int, most: int) -> Peer | None:
-    """A peer with randomly chosen confirmed coins worth at least `need`, at most `most` of them; None if it cannot."""
+def gather(world: World, wallet: int, need: int, most: int, more: float = 0.0) -> Peer | None:
+    """A peer with randomly chosen confirmed coins worth at least `need`, at most `most` of them; None if it cannot.
+
+    With probability `more` each time, a peer who has enough brings yet another coin.
+    """
     coins = world.ledger.coins_of(wallet, most=40)
     value = world.ledger.book.coin_value
     chosen: list[int] = []
@@ -88,19 +91,17 @@ def gather(world: World, wallet: int, need: int, most: int) -> Peer | None:
     for i in world.rng.permutation(len(coins)):
         chosen.append(coins[i])
         total += int(value[coins[i]])
-        if total >= need:
-            return Peer(wallet, chosen, total)
-        if len(chosen) == most:
-            return None
-    return None
+        if len(chosen) == most or (total >= need and world.rng.random() >= more):
+            break
+    return Peer(wallet, chosen, total) if total >= need else None
 
 
-def gather_many(world: World, members: Array, need: int, number: int, most: int) -> list[Peer]:
+def gather_many(world: World, members: Array, need: int, number: int, most: int, more: float = 0.0) -> list[Peer]:
     """Up to `number` distinct peers among the members who can bring `need`, in random order."""
     able = members[world.ledger.balance[members] >= need]
     peers: list[Peer] = []
     for wallet in world.rng.permutation(able):
-        peer = gather(world, int(wallet), need, most)
+        peer = gather(world, int(wallet), need, most, more)
         if peer is not None:
             peers.append(peer)
         if len(peers) == number:

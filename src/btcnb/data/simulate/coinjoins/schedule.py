@@ -24,7 +24,7 @@ COORDINATOR_PATIENCE = 12
 class CoinJoins:
     """All protocols and their coordinators."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
         static = NUMBER["coordinator-static"]
         fresh = NUMBER["coordinator"]
         wasabi_program = fresh if config.start_block >= FRESH_COORDINATOR else static

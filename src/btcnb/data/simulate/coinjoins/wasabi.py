@@ -24,6 +24,8 @@ COORDINATOR_RATE = 0.00003
 LEAST_COORDINATOR_OUTPUT = 30_000
 LEAST_CHANGE = 10_000
 LEAST_CHANGE_SHARE = 0.01
+EXTRA_COINS = 0.4
+"""How often a peer who has enough registers another coin, in the hope of a higher level."""
 LEVELS = 11
 PEERS_PER_LEVEL = 2
 """A level is used only by at least so many peers."""
@@ -35,7 +37,8 @@ def mix(world: World, members: Array, coordinator: int, levels: bool) -> bool:
     number = int(world.rng.integers(low, high + 1))
     base = int(BASE * world.rng.uniform(*DRIFT))
     network = int(world.rate * (MOST_INPUTS * INPUT_SIZE + 2 * OUTPUT_SIZE))
-    peers = gather_many(world, members, base + int(base * COORDINATOR_RATE * number) + network, number, MOST_INPUTS)
+    need = base + int(base * COORDINATOR_RATE * number) + network
+    peers = gather_many(world, members, need, number, MOST_INPUTS, more=EXTRA_COINS if levels else 0.0)
     if len(peers) < low:
         return False
     rest = {peer.wallet: peer.total - _network_fee(world, peer) for peer in peers}

@@ -1,0 +1,218 @@
+"""The simulated chain as a whole: exact accounting, sound truth, the same bytes for the same seed, refused nonsense."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
+from btcnb.data.simulate import SPLITS, CoinJoinRates
+from btcnb.data.simulate.amounts import subsidy
+from btcnb.errors import ParameterError
+
+DUST = 546
+NULLDATA = SCRIPT_TYPES.index("nulldata")
+
+configs = st.builds(
+    lambda seed, split, size, blocks, price, rates, label: replace(
+        SimulationConfig.preset("tiny", seed=seed, split=split),
+        transactions_per_block=size,
+        blocks=blocks,
+        price_usd=price,
+        coinjoins=rates,
+        label_share=label,
+    ),
+    seed=st.integers(0, 2**40),
+    split=st.sampled_from(sorted(SPLITS)),
+    size=st.integers(5, 25),
+    blocks=st.integers(1, 115),
+    price=st.floats(100.0, 200_000.0),
+    rates=st.builds(CoinJoinRates, *[st.sampled_from([0.0, 0.1, 0.5]) for _ in fields(CoinJoinRates)]),
+    label=st.floats(0.0, 1.0),
+)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Transactions:
+    return simulate(SimulationConfig.preset("tiny"))
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(configs)
+def test_every_satoshi_is_accounted_for(config: SimulationConfig) -> None:
+    assert_sound(simulate(config), config)
+
+
+def assert_sound(txs: Transactions, config: SimulationConfig) -> None:
+    table, inputs, outputs = txs.transactions, txs.inputs, txs.outputs
+    coinbase = table["is_coinbase"].to_numpy()
+    fee, block = table["fee"].to_numpy(), table["block_number"].to_numpy()
+    paid_in, paid_out = totals(inputs, len(txs)), totals(outputs, len(txs))
+
+    # inputs = outputs + fee, and somebody pays for every transaction
+    assert (paid_in[~coinbase] == paid_out[~coinbase] + fee[~coinbase]).all()
+    assert (fee[~coinbase] > 0).all()
+    # one coinbase a block, first, worth subsidy + fees
+    assert np.array_equal(block[coinbase], np.arange(config.start_block, config.start_block + config.blocks))
+    assert (table["index"].to_numpy()[coinbase] == 0).all()
+    fees = np.zeros(config.blocks, dtype=np.int64)
+    np.add.at(fees, block - config.start_block, fee)
+    assert (paid_out[coinbase] == [subsidy(int(height)) for height in block[coinbase]] + fees).all()
+
+    # nothing is spent twice, before it exists, with another value or by another address
+    spent, spender = inputs["spent_output"].to_numpy(), inputs["tx"].to_numpy()
+    inside = spent >= 0
+    maker = outputs["tx"].to_numpy()[spent[inside]]
+    assert len(np.unique(spent[inside])) == inside.sum()
+    assert (maker < spender[inside]).all()
+    for column in ("value", "address", "script_type"):
+        assert (outputs[column].to_numpy()[spent[inside]] == inputs[column].to_numpy()[inside]).all()
+    assert (outputs["index"].to_numpy()[spent[inside]] == inputs["spent_output_index"].to_numpy()[inside]).all()
+    # a coinbase rests for a hundred blocks
+    assert (block[spender[inside]] - block[maker] >= 100)[coinbase[maker]].all()
+    # coins from before the first block carry a hash of their own, the others do not
+    outside = inputs["spent_transaction_hash"].notna().to_numpy()
+    assert np.array_equal(outside, ~inside)
+    assert not inputs["spent_transaction_hash"][outside].isin(table["hash"]).any()
+    assert not inputs.loc[outside, ["spent_transaction_hash", "spent_output_index"]].duplicated().any()
+
+    # only OP_RETURN outputs hold nothing; all others are above the dust limit
+    nulldata = outputs["script_type"].to_numpy() == NULLDATA
+    assert (outputs["value"].to_numpy()[nulldata] == 0).all()
+    assert (outputs["address"].to_numpy()[nulldata] == -1).all()
+    assert (outputs["value"].to_numpy()[~nulldata] > DUST).all()
+    assert (outputs["address"].to_numpy()[~nulldata] >= 0).all()
+
+
+def totals(side: object, number: int) -> np.ndarray:
+    total = np.zeros(number, dtype=np.int64)
+    np.add.at(total, side["tx"].to_numpy(), side["value"].to_numpy())  # type: ignore[index]
+    return total
+
+
+def test_hashes_and_addresses_are_distinct_and_openly_simulated(tiny: Transactions) -> None:
+    hashes = tiny.transactions["hash"]
+    assert hashes.is_unique
+    assert hashes.str.fullmatch(r"[0-9a-f]{64}").all()
+    assert len(set(tiny.addresses)) == tiny.num_addresses
+    assert all(address.startswith("sim") for address in tiny.addresses)
+
+
+def test_every_address_in_the_book_occurs(tiny: Transactions) -> None:
+    used = np.union1d(tiny.inputs["address"].to_numpy(), tiny.outputs["address"].to_numpy())
+    assert np.array_equal(used[used >= 0], np.arange(tiny.num_addresses))
+
+
+def test_the_prefix_of_an_address_tells_its_script(tiny: Transactions) -> None:
+    prefix = {"pubkeyhash": "simP2PKH", "scripthash": "simP2SH", "witness_v0_keyhash": "sim1q"}
+    for script, start in prefix.items():
+        rows = tiny.outputs[tiny.outputs["script_type"] == SCRIPT_TYPES.index(script)]
+        assert len(rows)
+        assert all(address.startswith(start) for address in tiny.addresses[rows["address"].unique()])
+
+
+def test_change_returns_to_its_owner(tiny: Transactions) -> None:
+    assert tiny.truth is not None and tiny.truth.change is not None and tiny.truth.coinjoin is not None
+    owner, change = tiny.truth.owner, tiny.truth.change
+    with_change = np.flatnonzero(change >= 0)
+    assert len(with_change) > 0.5 * len(tiny)
+    payer = owner[tiny.inputs["address"].to_numpy()[tiny.input_offsets()[with_change]]]
+    back = owner[tiny.outputs["address"].to_numpy()[tiny.output_offsets()[with_change] + change[with_change]]]
+    assert (payer == back).all()
+    assert (tiny.truth.coinjoin[with_change] == "").all()
+
+
+def test_outside_coinjoins_all_inputs_have_one_owner(tiny: Transactions) -> None:
+    assert tiny.truth is not None and tiny.truth.coinjoin is not None
+    tx, owner = tiny.inputs["tx"].to_numpy(), tiny.truth.owner[tiny.inputs["address"].to_numpy()]
+    first = owner[tiny.input_offsets()[tx]]
+    mixed = np.zeros(len(tiny), dtype=bool)
+    mixed[tx[owner != first]] = True
+    assert mixed.any()
+    assert not set(tiny.truth.coinjoin[mixed]) & {"", "whirlpool-tx0"}
+
+
+def test_segwit_shows_in_the_size(tiny: Transactions) -> None:
+    """A transaction without a SegWit input has no witness, one with a native SegWit input has."""
+    native = np.zeros(len(tiny), dtype=bool)
+    maybe = np.zeros(len(tiny), dtype=bool)
+    kind, tx = tiny.inputs["script_type"].to_numpy(), tiny.inputs["tx"].to_numpy()
+    native[
+        tx[np.isin(kind, [SCRIPT_TYPES.index("witness_v0_keyhash"), SCRIPT_TYPES.index("witness_v0_scripthash")])]
+    ] = 1
+    maybe[tx[kind == SCRIPT_TYPES.index("scripthash")]] = 1
+    light = (tiny.transactions["size"] > tiny.transactions["virtual_size"]).to_numpy()
+    assert light[native].all()
+    assert not light[~native & ~maybe].any()
+
+
+def test_the_same_seed_gives_the_same_bytes_in_another_process(tiny: Transactions) -> None:
+    code = (
+        "from btcnb.data import simulate, SimulationConfig as C;"
+        "print(simulate(C.preset('tiny')).fingerprint(), simulate(C.preset('tiny', seed=1)).fingerprint())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    same, other = run.stdout.split()
+    assert same == tiny.fingerprint()
+    assert other != same
+
+
+def test_splits_differ_in_height_price_and_content() -> None:
+    chains = {split: simulate(SimulationConfig.preset("tiny", split=split)) for split in ("train1", "test")}
+    heights = {split: int(txs.transactions["block_number"].iloc[0]) for split, txs in chains.items()}
+    assert heights == {"train1": 599_000, "test": 699_000}
+    assert subsidy(599_000) == 1_250_000_000
+    assert subsidy(699_000) == 625_000_000
+    shared = set(chains["train1"].transactions["hash"]) & set(chains["test"].transactions["hash"])
+    assert not shared
+    assert not set(chains["train1"].addresses) & set(chains["test"].addresses)
+
+
+def test_provenance_says_that_the_data_is_simulated(tiny: Transactions) -> None:
+    assert tiny.source.startswith("simulated")
+    assert "seed 0" in tiny.source
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"blocks": 0}, "blocks"),
+        ({"blocks": True}, "blocks"),
+        ({"transactions_per_block": 0}, "transactions_per_block"),
+        ({"users": 3}, "users"),
+        ({"exchanges": 1}, "exchanges"),
+        ({"pools": 0}, "pools"),
+        ({"merchants": 0}, "merchants"),
+        ({"price_usd": 0.0}, "price_usd"),
+        ({"price_usd": float("nan")}, "price_usd"),
+        ({"fee_rate": "high"}, "fee_rate"),
+        ({"label_share": 1.2}, "label_share"),
+        ({"privacy_share": -0.1}, "privacy_share"),
+        ({"largest_batch": 10_000}, "largest_batch"),
+        ({"wasabi_peers": (60, 20)}, "wasabi_peers"),
+        ({"wasabi2_inputs": 50}, "wasabi2_inputs"),
+        ({"coinjoins": CoinJoinRates(whirlpool=-1.0)}, "coinjoins.whirlpool"),
+        ({"coinjoins": 0.5}, "coinjoins"),
+        ({"start_block": 100}, "start_block"),
+    ],
+)
+def test_nonsense_is_refused_by_name(changes: dict[str, object], name: str) -> None:
+    with pytest.raises(ParameterError, match=name.replace(".", r"\.")):
+        SimulationConfig(**changes)  # type: ignore[arg-type]
+
+
+def test_unknown_sizes_splits_and_arguments_are_refused() -> None:
+    with pytest.raises(ParameterError, match="tiny, quick, standard, paper"):
+        SimulationConfig.preset("huge")
+    with pytest.raises(ParameterError, match="train1"):
+        SimulationConfig.preset("tiny", split="train9")
+    with pytest.raises(ParameterError, match="SimulationConfig"):
+        simulate("tiny")  # type: ignore[arg-type]

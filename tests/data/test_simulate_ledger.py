@@ -1,0 +1,174 @@
+"""The ledger, order by order: small wallets whose coins, change and fees can be followed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from btcnb.data.simulate.coins import hash_word
+from btcnb.data.simulate.ledger import Ledger
+from btcnb.data.simulate.orders import OP_RETURN, SWEEP, Orders
+from btcnb.data.simulate.programs import NUMBER
+from btcnb.data.simulate.spending import LEAST_OUTPUT, SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF
+
+HEIGHT = 600_000
+
+
+class Town:
+    """Two wallets: 0 (the payer, with the given program and coins) and 1 (the payee)."""
+
+    def __init__(self, program: str, coins: list[int], payee: str = "web-legacy", rate: float = 10.0) -> None:
+        programs = np.array([NUMBER[program], NUMBER[payee]], dtype=np.int64)
+        self.ledger = Ledger(np.random.default_rng(0), programs)
+        self.ledger.height = HEIGHT
+        self.ledger.endow(self.ledger.receive_addresses(np.zeros(len(coins), dtype=np.int64)), np.array(coins))
+        self.orders = Orders(np.random.default_rng(1), rate)
+
+    def run(self) -> list[bool]:
+        return [bool(done) for done in self.ledger.execute(self.orders.table())]
+
+    def transaction(self, tx: int = 0) -> dict[str, int]:
+        names = ("block", "version", "lock_time", "sequence", "size", "virtual_size", "fee", "change", "protocol")
+        return dict(zip(names, self.ledger.book.tx[tx].tolist(), strict=True))
+
+    def spent(self) -> list[int]:
+        return self.ledger.book.input_coin[: self.ledger.book.counts[2]].tolist()
+
+    def outputs(self, tx: int = 0) -> list[tuple[int, int]]:
+        """(wallet, value) of each output."""
+        book = self.ledger.book
+        rows = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == tx]
+        return [(int(book.address_wallet[book.coin_address[c]]), int(book.coin_value[c])) for c in rows]
+
+
+def test_a_payment_spends_the_smallest_sufficient_coin_and_returns_change() -> None:
+    town = Town("hardware-wrapped", [900_000, 200_000, 500_000])
+    town.ledger.book.programs[NUMBER["hardware-wrapped"], 7] = 2  # this wallet looks for the best coin
+    town.orders.pay(0, wallet=1, value=150_000)
+    assert town.run() == [True]
+    assert town.spent() == [1]
+    tx = town.transaction()
+    assert town.outputs() == [(1, 150_000), (0, 200_000 - 150_000 - tx["fee"])]
+    assert tx["change"] == 1  # this program puts the change last
+    assert town.ledger.balance.tolist() == [900_000 + 500_000 + 50_000 - tx["fee"], 150_000]
+    assert town.ledger.coins.tolist() == [3, 1]
+
+
+def test_size_and_fee_of_a_wrapped_segwit_payment() -> None:
+    town = Town("hardware-wrapped", [200_000])
+    town.orders.pay(0, wallet=1, value=100_000)
+    town.run()
+    tx = town.transaction()
+    stripped = 10 + 64 + 34 + 32  # fixed bytes, one input, a legacy output, a wrapped output
+    witness = 107 + 2
+    assert tx["size"] == stripped + witness
+    assert tx["virtual_size"] == -(-(4 * stripped + witness) // 4)
+    assert tx["fee"] % tx["virtual_size"] == 0  # a whole number of satoshi per virtual byte
+
+
+def test_several_small_coins_are_put_together() -> None:
+    town = Town("web-legacy", [30_000, 40_000, 50_000, 60_000])
+    town.orders.pay(0, wallet=1, value=80_000)
+    assert town.run() == [True]
+    assert sorted(town.spent()) == [0, 1, 2]  # oldest first
+
+
+def test_an_order_that_cannot_be_paid_changes_nothing() -> None:
+    town = Town("web-legacy", [30_000, 40_000])
+    before = [array.copy() for array in town.ledger.book]
+    town.orders.pay(0, wallet=1, value=70_000)
+    assert town.run() == [False]
+    unchanged = [name for name in town.ledger.book._fields if name not in ("picked", "out_address", "out_value")]
+    for name, old in zip(town.ledger.book._fields, before, strict=True):
+        if name in unchanged:
+            assert np.array_equal(getattr(town.ledger.book, name)[: len(old)], old), name
+
+
+def test_change_below_the_least_output_is_left_to_the_miner() -> None:
+    probe = Town("web-legacy", [200_000])
+    probe.orders.pay(0, wallet=1, value=100_000)
+    probe.run()
+    fee = probe.transaction()["fee"]
+    town = Town("web-legacy", [100_000 + fee + LEAST_OUTPUT - 1])
+    town.orders.pay(0, wallet=1, value=100_000)
+    town.run()
+    assert town.outputs() == [(1, 100_000)]
+    assert town.transaction()["fee"] == fee + LEAST_OUTPUT - 1
+    assert town.transaction()["change"] == -1
+
+
+def test_a_sweep_spends_everything_into_one_output() -> None:
+    town = Town("web-legacy", [30_000, 40_000, 50_000])
+    town.orders.pay(0, wallet=1, mode=SWEEP, most_inputs=10)
+    assert town.run() == [True]
+    assert sorted(town.spent()) == [0, 1, 2]
+    assert town.outputs() == [(1, 120_000 - town.transaction()["fee"])]
+    assert town.ledger.balance[0] == 0
+
+
+def test_a_companion_coin_joins_the_sweep() -> None:
+    town = Town("web-legacy", [30_000, 40_000])
+    town.ledger.endow(town.ledger.receive_addresses(np.array([1])), np.array([77_000]))
+    town.orders.pay(0, wallet=1, mode=SWEEP, most_inputs=2, companion=1)
+    town.run()
+    assert sorted(town.spent()) == [0, 1, 2]
+
+
+def test_mixed_selection_takes_new_and_old_coins() -> None:
+    town = Town("deposits", [100_000] * 9)
+    town.orders.pay(0, wallet=1, mode=SWEEP, most_inputs=4)
+    town.run()
+    assert sorted(town.spent()) == [0, 1, 7, 8]  # new, old, old, new
+
+
+def test_a_fresh_coin_waits_for_its_confirmation() -> None:
+    town = Town("web-legacy", [100_000])
+    town.orders.pay(0, wallet=1, value=20_000)
+    town.run()
+    again = Orders(np.random.default_rng(2), 10.0)
+    again.pay(0, wallet=1, value=20_000)
+    assert not town.ledger.execute(again.table()).any()  # its only coin is the change of this block
+    town.ledger.height += 1
+    assert town.ledger.execute(again.table()).all()
+
+
+def test_an_op_return_output_holds_nothing_and_the_rest_returns_to_the_same_address() -> None:
+    town = Town("static", [100_000])
+    town.orders.pay(0, address=OP_RETURN, value=0)
+    town.run()
+    book = town.ledger.book
+    outputs = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == 0]
+    values = {int(book.coin_address[c]): int(book.coin_value[c]) for c in outputs}
+    assert values == {-1: 0, int(book.coin_address[0]): 100_000 - town.transaction()["fee"]}
+
+
+@pytest.mark.parametrize(
+    ("program", "version", "locked", "sequence"),
+    [
+        ("web-legacy", 1, False, SEQUENCE_FINAL),
+        ("node-wrapped", 2, True, SEQUENCE_LOCKTIME),
+        ("node-segwit", 2, True, SEQUENCE_RBF),
+    ],
+)
+def test_the_fingerprint_of_a_program(program: str, version: int, locked: bool, sequence: int) -> None:
+    town = Town(program, [100_000])
+    town.orders.pay(0, wallet=1, value=20_000)
+    town.run()
+    tx = town.transaction()
+    assert tx["version"] == version
+    assert tx["sequence"] == sequence
+    assert (HEIGHT - 100 <= tx["lock_time"] < HEIGHT) if locked else tx["lock_time"] == 0
+
+
+def test_bip69_orders_inputs_by_hash_and_outputs_by_value() -> None:
+    town = Town("phone-spv", [40_000] * 12)
+    town.orders.batch(0, np.full(5, 1), np.full(5, -1), np.array([90_000, 20_000, 70_000, 30_000, 50_000]))
+    assert town.run() == [True]
+    book = town.ledger.book
+    words = [int(hash_word(book, book.coin_tx[coin], coin)) for coin in town.spent()]
+    assert len(words) > 5
+    assert words == sorted(words)
+    values = [value for _, value in town.outputs()]
+    assert values == sorted(values)
+    change = town.transaction()["change"]
+    assert town.outputs()[change][0] == 0
