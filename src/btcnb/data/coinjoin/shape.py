@@ -63,17 +63,17 @@ class Shape:
     """One value per transaction for each name in `COLUMNS` (`shape.k`, `shape.outputs`, …), and the transactions."""
 
     txs: Transactions
-    table: IntArray  # (columns, transactions)
+    table: IntArray  # (transactions, columns): what is measured together is written together
 
     def __getattr__(self, name: str) -> Any:
         if name not in _AT:
             raise AttributeError(name)
-        row = self.table[_AT[name]]
-        return row.astype(bool) if name in _FLAGS else row
+        column = self.table[:, _AT[name]]
+        return column.astype(bool) if name in _FLAGS else column.copy()
 
     @classmethod
     def of(cls, txs: Transactions) -> Shape:
-        table = np.zeros((len(COLUMNS), len(txs)), dtype=np.int64)
+        table = np.zeros((len(txs), len(COLUMNS)), dtype=np.int64)
         in_start, out_start = txs.input_offsets(), txs.output_offsets()
         _measure_inputs(
             table,
@@ -113,30 +113,30 @@ _IN_DESCEND, _OUT_DESCEND, _OUT_ASCEND, _STANDARD, _STANDARD_VALUES, _LEVELS, _D
 def _measure_inputs(
     table: IntArray, start: IntArray, address: IntArray, value: IntArray, kind: npt.NDArray[np.int8]
 ) -> None:
-    for t in range(table.shape[1]):
+    for t in range(len(table)):
         a, b = start[t], start[t + 1]
-        table[_INPUTS, t] = b - a
-        table[_LEAST, t] = table[_LARGEST, t] = table[_IN_TYPE, t] = -1
-        table[_KEYS, t] = table[_KEYS_OR_TAPROOT, t] = table[_IN_DESCEND, t] = 1
+        table[t, _INPUTS] = b - a
+        table[t, _LEAST] = table[t, _LARGEST] = table[t, _IN_TYPE] = -1
+        table[t, _KEYS] = table[t, _KEYS_OR_TAPROOT] = table[t, _IN_DESCEND] = 1
         if a == b:
             continue
         ordered = np.sort(address[a:b])
         distinct = 0
         for i in range(b - a):
             distinct += ordered[i] < 0 or i == 0 or ordered[i] != ordered[i - 1]
-        table[_IN_ADDRESSES, t] = distinct
-        table[_LEAST, t] = value[a:b].min()
-        table[_LARGEST, t] = value[a:b].max() if table[_LEAST, t] >= 0 else -1
-        table[_IN_TYPE, t] = kind[a]
+        table[t, _IN_ADDRESSES] = distinct
+        table[t, _LEAST] = value[a:b].min()
+        table[t, _LARGEST] = value[a:b].max() if table[t, _LEAST] >= 0 else -1
+        table[t, _IN_TYPE] = kind[a]
         for i in range(a, b):
             if kind[i] != kind[a]:
-                table[_IN_TYPE, t] = -1
+                table[t, _IN_TYPE] = -1
             if kind[i] != P2WPKH:
-                table[_KEYS, t] = 0
+                table[t, _KEYS] = 0
                 if kind[i] != P2TR:
-                    table[_KEYS_OR_TAPROOT, t] = 0
+                    table[t, _KEYS_OR_TAPROOT] = 0
             if i > a and value[i] > value[i - 1]:
-                table[_IN_DESCEND, t] = 0
+                table[t, _IN_DESCEND] = 0
 
 
 @njit(cache=True)
@@ -148,39 +148,39 @@ def _measure_outputs(
     kind: npt.NDArray[np.int8],
     denominations: IntArray,
 ) -> None:
-    for t in range(table.shape[1]):
+    for t in range(len(table)):
         a, b = start[t], start[t + 1]
         _order_and_types(table, t, value[a:b], kind[a:b])
         ordered = np.sort(address[a:b])
-        table[_DISTINCT, t] = 1
+        table[t, _DISTINCT] = 1
         for i in range(1, b - a):
             if ordered[i] >= 0 and ordered[i] == ordered[i - 1]:
-                table[_DISTINCT, t] = 0
+                table[t, _DISTINCT] = 0
         values = np.sort(value[a:b][kind[a:b] != NULLDATA])
-        table[_OUTPUTS, t] = len(values)
+        table[t, _OUTPUTS] = len(values)
         if len(values) == 0:
             continue
         _frequencies(table, t, values, denominations)
         _mixing_levels(table, t, values)
-        table[_LEADING, t] = np.all(value[a : a + table[_K, t]] == table[_NEAR, t])
+        table[t, _LEADING] = np.all(value[a : a + table[t, _K]] == table[t, _NEAR])
 
 
 @njit(cache=True)
 def _order_and_types(table: IntArray, t: int, value: IntArray, kind: npt.NDArray[np.int8]) -> None:
-    table[_OUT_DESCEND, t] = table[_OUT_ASCEND, t] = 1
+    table[t, _OUT_DESCEND] = table[t, _OUT_ASCEND] = 1
     for i in range(len(value)):
         if i > 0 and value[i] > value[i - 1]:
-            table[_OUT_DESCEND, t] = 0
+            table[t, _OUT_DESCEND] = 0
         if i > 0 and value[i] < value[i - 1]:
-            table[_OUT_ASCEND, t] = 0
+            table[t, _OUT_ASCEND] = 0
         if kind[i] == NULLDATA:
-            table[_NULLDATA, t] += 1
-        if kind[i] == table[_IN_TYPE, t]:
-            table[_SAME_TYPE, t] += 1
+            table[t, _NULLDATA] += 1
+        if kind[i] == table[t, _IN_TYPE]:
+            table[t, _SAME_TYPE] += 1
         if kind[i] != P2WPKH:
-            table[_KEYS, t] = 0
+            table[t, _KEYS] = 0
             if kind[i] != P2TR:
-                table[_KEYS_OR_TAPROOT, t] = 0
+                table[t, _KEYS_OR_TAPROOT] = 0
 
 
 @njit(cache=True)
@@ -191,31 +191,31 @@ def _frequencies(table: IntArray, t: int, values: IntArray, denominations: IntAr
         if i < len(values) and values[i] == values[begin]:
             continue
         count, worth = i - begin, values[begin]
-        if count > table[_K, t]:
-            table[_K, t], table[_VALUE, t], table[_NEAR, t] = count, worth, worth
-        elif count == table[_K, t]:
-            table[_VALUE, t] = worth
-            if abs(worth - WASABI1_DENOMINATION) < abs(table[_NEAR, t] - WASABI1_DENOMINATION):
-                table[_NEAR, t] = worth
-        table[_REPEATED, t] += count > 1
+        if count > table[t, _K]:
+            table[t, _K], table[t, _VALUE], table[t, _NEAR] = count, worth, worth
+        elif count == table[t, _K]:
+            table[t, _VALUE] = worth
+            if abs(worth - WASABI1_DENOMINATION) < abs(table[t, _NEAR] - WASABI1_DENOMINATION):
+                table[t, _NEAR] = worth
+        table[t, _REPEATED] += count > 1
         place = np.searchsorted(denominations, worth)
         if place < len(denominations) and denominations[place] == worth:
-            table[_STANDARD, t] += count
-            table[_STANDARD_VALUES, t] += 1
+            table[t, _STANDARD] += count
+            table[t, _STANDARD_VALUES] += 1
         begin = i
 
 
 @njit(cache=True)
 def _mixing_levels(table: IntArray, t: int, values: IntArray) -> None:
-    near = table[_NEAR, t]
+    near = table[t, _NEAR]
     for level in range(WASABI1_LEVELS):
         factor = 2**level
         low = factor * (WASABI1_DENOMINATION - WASABI1_DENOMINATION // 10)
         high = factor * (WASABI1_DENOMINATION + WASABI1_DENOMINATION // 10)
-        table[_LEVELS, t] += np.searchsorted(values, high, side="right") - np.searchsorted(values, low)
+        table[t, _LEVELS] += np.searchsorted(values, high, side="right") - np.searchsorted(values, low)
         exact = np.searchsorted(values, factor * near, side="right") - np.searchsorted(values, factor * near)
         if level > 0 and near > 0 and exact >= 2:
-            table[_DOUBLED, t] += exact
+            table[t, _DOUBLED] += exact
 
 
 @njit(cache=True)
@@ -227,12 +227,12 @@ def _measure_both(
     out_start: IntArray,
     out_address: IntArray,
 ) -> None:
-    for t in range(table.shape[1]):
-        worth = table[_VALUE, t]
+    for t in range(len(table)):
+        worth = table[t, _VALUE]
         for i in range(in_start[t], in_start[t + 1]):
-            table[_EQUAL, t] += in_value[i] == worth
-            table[_COVERAGE, t] += min(in_value[i], worth)
+            table[t, _EQUAL] += in_value[i] == worth
+            table[t, _COVERAGE] += min(in_value[i], worth)
         senders = np.unique(in_address[in_start[t] : in_start[t + 1]])
         for receiver in np.unique(out_address[out_start[t] : out_start[t + 1]]):
             place = np.searchsorted(senders, receiver)
-            table[_SHARED, t] += receiver >= 0 and place < len(senders) and senders[place] == receiver
+            table[t, _SHARED] += receiver >= 0 and place < len(senders) and senders[place] == receiver
