@@ -18,9 +18,13 @@ from btcnb.build.pairs import read_notebook
 from btcnb.build.project import Edition, Output, Project, write_atomically
 from btcnb.build.provenance import provenance_box
 from btcnb.build.records import read_records, take_records
+from btcnb.build.reports import benchmarks_page, verdicts_page
 from btcnb.build.status import ChapterState, status_page
 
 STATUS = "book/status.md"
+BENCHMARKS = "book/benchmarks.md"
+VERDICTS = "book/verdicts.md"
+GENERATED = (STATUS, BENCHMARKS, VERDICTS)
 _GLUED = re.compile(r"\{glue:\w+\}`[^`]*`")
 _BUTTONS = ("use_repository_button", "use_edit_page_button", "use_issues_button")
 _NOT_EXECUTED = (
@@ -38,6 +42,9 @@ def assemble(project: Project, output: Output, preset: str, edition: Edition, st
     files["_config.yml"] = _config(project, edition)
     files["_toc.yml"] = project.toc.read_bytes()
     files[STATUS] = status_page(preset, states).encode()
+    files[BENCHMARKS] = benchmarks_page(project.root / "results" / "benchmarks").encode()
+    recorded = [(s.chapter, read_records(output.records / f"{s.chapter.name}.json")) for s in states if s.stamp]
+    files[VERDICTS] = verdicts_page(recorded).encode()
     shown = [state for state in states if state.chapter.in_toc]
     for state in shown:
         page = _page(output, state, preset)
@@ -85,7 +92,7 @@ def _prose(project: Project, edition: Edition) -> dict[str, bytes]:
     folder = project.root / "book"
     paths = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     for document in toc_documents(project):
-        if document.startswith("notebooks/") or f"{document}.md" == STATUS:
+        if document.startswith("notebooks/") or f"{document}.md" in GENERATED:
             continue
         found = [path for suffix in (".md", ".ipynb") if (path := project.root / f"{document}{suffix}").is_file()]
         if not found:
