@@ -11,7 +11,7 @@ import pytest
 
 from btcnb.data import Transactions, detect_coinjoins
 from btcnb.data.coinjoin.scoring import score_lists
-from btcnb.data.readers import read_dumplings
+from btcnb.data.readers import read_bitcoin_core, read_dumplings
 
 FOLDER = Path(os.environ.get("BTCNB_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "dumplings"
 pytestmark = pytest.mark.skipif(
@@ -80,6 +80,19 @@ def test_ours_never_names_more_ordinary_spends_than_theirs(archive, name):
     published, improved = (detect_coinjoins(txs, rules)[ordinary] for rules in ("published", "improved"))
     assert (improved != "").sum() <= (published != "").sum()
     assert (improved != "").mean() < 0.005
+
+
+def test_small_rounds_of_real_wallets_on_a_private_chain():
+    """Ten Wasabi 2 wallets, rounds of 13 to 31 inputs: too small for the published rule, unmistakable in structure."""
+    archive = FOLDER.parent / "bitcoin-core-regtest" / "wasabi2-run.zip"
+    if not archive.exists():
+        pytest.skip(f"{archive.name} is not at hand")
+    txs = read_bitcoin_core(archive)
+    crowded = (txs.inputs.groupby("tx").size() >= 3) & (txs.outputs.groupby("tx").size() >= 5)
+    found = detect_coinjoins(txs, "improved")
+    assert set((found != "").nonzero()[0]) == set(crowded[crowded].index)
+    assert set(found) == {"", "wasabi2"}
+    assert set(detect_coinjoins(txs, "published")) == {""}
 
 
 def test_the_record_in_the_repository_is_what_the_files_give():

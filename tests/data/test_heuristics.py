@@ -9,7 +9,14 @@ from gs_clustering import Clustering
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters, heuristic_merges
+from btcnb.data import (
+    HeuristicConfig,
+    SimulationConfig,
+    Transactions,
+    heuristic_clusters,
+    heuristic_merges,
+    simulate,
+)
 from btcnb.data.union_find import UnionFind, canonical
 from btcnb.errors import DataError, ParameterError
 
@@ -342,6 +349,13 @@ def test_common_input_equals_graphsense_clustering_at_size():
     labels = heuristic_clusters(txs, ["common_input"], HeuristicConfig(exclude_coinjoins=False))
     assert labels.tolist() == graphsense(txs).tolist()
     assert 1 < np.bincount(labels).max() < txs.num_addresses
+
+
+def test_on_a_simulated_chain_the_oracle_agrees_and_chunks_do_not_matter():
+    txs = simulate(SimulationConfig.preset("tiny", seed=3))
+    labels = heuristic_clusters(txs, ["common_input"], HeuristicConfig(exclude_coinjoins=False))
+    assert labels.tolist() == graphsense(txs).tolist()
+    assert heuristic_clusters(txs, ALL, chunk=97).tolist() == heuristic_clusters(txs, ALL).tolist()
 
 
 @settings(max_examples=40, deadline=None)
