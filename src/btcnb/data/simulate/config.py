@@ -50,7 +50,7 @@ class SimulationConfig:
     seed: int = 0
     """Source of all randomness."""
     split: str = "train1"
-    """Name of the interval, for provenance and for the names of the entities' addresses."""
+    """Name of the interval, for provenance."""
     start_block: int = 599_000
     """Height of the first block; decides the block subsidy."""
     start_time: int = 1_570_838_400
@@ -110,6 +110,8 @@ class SimulationConfig:
 
 
 def _check(config: SimulationConfig) -> None:
+    if not isinstance(config.split, str):
+        raise ParameterError(f"split is {config.split!r}, but must be a name.")
     _whole("seed", config.seed, 0, 2**63 - 1)
     _whole("start_block", config.start_block, 481_824, 6_929_999)  # SegWit is assumed active; a subsidy is assumed left
     _whole("start_time", config.start_time, 0, 2**33)

@@ -70,7 +70,7 @@ class Economy:
         self.pools.settle(self.world)
         self.merchants.settle(self.world, self.exchanges.deposit_wallets)
         self.anchors.settle(self.world)
-        self.coinjoins.settle(self.world, self.users)
+        self.coinjoins.settle(self.world, self.users, self.exchanges.deposit_wallets)
 
     def run(self) -> World:
         for _ in range(self.world.config.blocks):

@@ -24,7 +24,6 @@ class OrderTable(NamedTuple):
     """Orders in columns; order o pays rows first[o]:first[o+1] of the out_ columns."""
 
     payer: Array  # wallet that pays
-    change_wallet: Array  # wallet that gets the change
     mode: Array  # PAY the stated values, or SWEEP up to most_inputs coins to the one payee
     least_inputs: Array  # spend at least so many coins, if the wallet has them
     most_inputs: Array
@@ -39,14 +38,14 @@ class OrderTable(NamedTuple):
 class Orders:
     """Collects the orders of one block. Whatever is not an array is taken for all orders of a call.
 
-    Options of every call: `change_wallet` (default: the payer), `mode`, `least_inputs`, `most_inputs`, `companion` as
-    in `OrderTable`, and `hurry`, the per cent of the block's going fee rate that the payer is ready to pay.
+    Options of every call: `mode`, `least_inputs`, `most_inputs`, `companion` as in `OrderTable`, and `hurry`, the per
+    cent of the block's going fee rate that the payer is ready to pay.
     """
 
     def __init__(self, rng: np.random.Generator, rate: float) -> None:
         self._rng = rng
         self._rate = rate
-        self._orders: list[Array] = []  # (orders, 8): payer, payees, change_wallet, mode, least, most, companion, hurry
+        self._orders: list[Array] = []  # (orders, 7): payer, payees, mode, least, most, companion, hurry
         self._outs: list[Array] = []  # (payees, 3): wallet, address, value
 
     def __len__(self) -> int:
@@ -71,29 +70,27 @@ class Orders:
         start = np.concatenate([[0], np.cumsum(orders[:, 1])])
         order = self._rng.permutation(len(orders))
         orders, start = orders[order], start[order]
-        payer, payees, change, mode, least, most, companion, hurry = (np.ascontiguousarray(c) for c in orders.T)
+        payer, payees, mode, least, most, companion, hurry = (np.ascontiguousarray(c) for c in orders.T)
         first = np.concatenate([[0], np.cumsum(payees)])
         wallet, address, value = outs[np.repeat(start - first[:-1], payees) + np.arange(first[-1])].T
         noise = np.exp(self._rng.normal(0.0, RATE_SPREAD, len(payer)))
         rate = np.maximum(LEAST_RATE, np.rint(hurry / 100 * self._rate * noise))
         columns = (np.ascontiguousarray(column) for column in (wallet, address, value))
-        return OrderTable(payer, change, mode, least, most, companion, rate, first, *columns)
+        return OrderTable(payer, mode, least, most, companion, rate, first, *columns)
 
     def _append(
         self,
         number: int,
         payer: Any,
         payees: int,
-        change_wallet: Any = None,
         mode: int = PAY,
         least_inputs: Any = 1,
         most_inputs: Any = MOST_INPUTS,
         companion: Any = -1,
         hurry: int = 100,
     ) -> None:
-        rows = np.empty((number, 8), dtype=np.int64)
-        change = payer if change_wallet is None else change_wallet
-        for column, entry in enumerate((payer, payees, change, mode, least_inputs, most_inputs, companion, hurry)):
+        rows = np.empty((number, 7), dtype=np.int64)
+        for column, entry in enumerate((payer, payees, mode, least_inputs, most_inputs, companion, hurry)):
             rows[:, column] = entry
         self._orders.append(rows)
 

@@ -244,7 +244,7 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
     if orders.mode[o] == SWEEP:
         fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out)[1])
         return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE
-    own = OUTPUT_BYTES[book.programs[book.wallet_program[orders.change_wallet[o]], SCRIPT]]
+    own = OUTPUT_BYTES[program[SCRIPT]]
     fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
     if total - pay < fee - fee // 4:  # three quarters of the going rate still confirm
         return -1, NO_CHANGE
@@ -269,7 +269,7 @@ def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, change: Any) -> Any
     if change == NO_CHANGE:
         return n_out
     habit = book.programs[book.wallet_program[orders.payer[o]], CHANGE]
-    book.out_address[n_out] = change_address(book, orders.change_wallet[o], habit)
+    book.out_address[n_out] = change_address(book, orders.payer[o], habit)
     book.out_value[n_out] = change
     return n_out + 1
 

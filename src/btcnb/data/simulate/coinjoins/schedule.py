@@ -34,7 +34,7 @@ class CoinJoins:
         self._wasabi = self._samourai = self._joinmarket = np.empty(0, dtype=np.int64)
         self._account = np.empty(0, dtype=np.int64)
 
-    def settle(self, world: World, users: Users) -> None:
+    def settle(self, world: World, users: Users, exchange_wallets: Array) -> None:
         """People who mix own more, and more coins, than the average user."""
         self._wasabi, self._samourai = users.members("wasabi"), users.members("samourai")
         self._joinmarket = users.members("joinmarket")
@@ -43,7 +43,7 @@ class CoinJoins:
             value = (median * np.exp(world.rng.normal(0.0, 1.1, len(owner)))).astype(np.int64) + 50_000
             world.endow(owner, value)
         self.whirlpool.settle(world, self._samourai)
-        self._account = world.customer_address[:2]
+        self._account = world.ledger.new_addresses(exchange_wallets[:2])
 
     def run(self, world: World) -> None:
         """The mixes of one block."""
