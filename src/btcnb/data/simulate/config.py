@@ -152,8 +152,8 @@ def _real(name: str, value: object, low: float, high: float) -> None:
 
 _SIZES: dict[str, SimulationConfig] = {
     "tiny": SimulationConfig(
-        blocks=130,
-        transactions_per_block=12,
+        blocks=180,
+        transactions_per_block=11,
         users=500,
         exchanges=10,
         pools=2,
