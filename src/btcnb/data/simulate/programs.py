@@ -60,9 +60,9 @@ class Program:
 _ONE_ADDRESS: dict[str, Any] = {"change": CHANGE_TO_MAIN, "reuse": (1.0, 1.0)}
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("web-legacy", 0.10, P2PKH, selection=SELECT_OLDEST),
+    Program("web-legacy", 0.04, P2PKH, selection=SELECT_OLDEST),
     # change always to one address, payments received at fresh ones: a shop's fresh address then looks like the change
-    Program("web-fixed-change", 0.06, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_MAIN, reuse=(0.0, 0.0)),
+    Program("web-fixed-change", 0.12, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_MAIN, reuse=(0.3, 0.6)),
     Program("web-fixed-fee", 0.05, P2PKH, selection=SELECT_OLDEST, fixed_fee=10_000, order=ORDER_CHANGE_LAST),
     Program("single-address", 0.25, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
     Program("phone-spv", 0.04, P2PKH, order=ORDER_BIP69, confirmations=0, selection=SELECT_OLDEST),
