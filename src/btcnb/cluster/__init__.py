@@ -3,11 +3,62 @@
 import os
 
 # Compiled loops share their cores with BLAS and with other processes. A waiting OpenMP thread spins for milliseconds
-# by default, which stalls everybody on a busy machine; a thousand turns (microseconds) are plenty. Read when numba
-# loads OpenMP.
+# by default, which stalls everybody on a busy machine; a thousand turns (microseconds) are plenty. OpenMP reads this
+# when numba loads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
+from btcnb.cluster.coarse import MAX_SIZE, coarse_partition
+from btcnb.cluster.cuts import (
+    cut,
+    cut_gap,
+    cut_inconsistency,
+    cut_silhouette,
+    flat,
+    global_threshold,
+)
+from btcnb.cluster.evaluation import evaluate
+from btcnb.cluster.forest import Forest, cut_forest, dendrograms, local_thresholds
+from btcnb.cluster.levels import Levels, silhouette_levels
 from btcnb.cluster.linkage import linkage
+from btcnb.cluster.purity import (
+    dendrogram_purity,
+    dendrogram_purity_sampled,
+    forest_purity,
+    forest_purity_sampled,
+)
+from btcnb.cluster.refine import Refinement, refine
+from btcnb.cluster.scores import PairCounts, ari, nmi, pairwise_counts, pairwise_scores, scored_nodes
 from btcnb.cluster.silhouette import silhouette, silhouette_samples
 
-__all__ = ["linkage", "silhouette", "silhouette_samples"]
+__all__ = [
+    "MAX_SIZE",
+    "Forest",
+    "Levels",
+    "PairCounts",
+    "Refinement",
+    "ari",
+    "coarse_partition",
+    "cut",
+    "cut_forest",
+    "cut_gap",
+    "cut_inconsistency",
+    "cut_silhouette",
+    "dendrogram_purity",
+    "dendrogram_purity_sampled",
+    "dendrograms",
+    "evaluate",
+    "flat",
+    "forest_purity",
+    "forest_purity_sampled",
+    "global_threshold",
+    "linkage",
+    "local_thresholds",
+    "nmi",
+    "pairwise_counts",
+    "pairwise_scores",
+    "refine",
+    "scored_nodes",
+    "silhouette",
+    "silhouette_levels",
+    "silhouette_samples",
+]

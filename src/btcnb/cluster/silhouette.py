@@ -60,6 +60,11 @@ def silhouette(X: Any, labels: Any) -> float:
     return float(silhouette_samples(X, labels).mean())
 
 
+def silhouette_of(rows: Float64, clusters: Int64) -> float:
+    """`silhouette` for rows that are unit already and labels that are 0..k-1 already."""
+    return float(_samples(rows, clusters).mean())
+
+
 def _samples(rows: Float64, clusters: Int64) -> Float64:
     n, k = len(rows), int(clusters.max(initial=-1)) + 1
     if not 2 <= k <= n - 1:

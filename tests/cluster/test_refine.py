@@ -1,0 +1,167 @@
+"""The forest of dendrograms, the refinement of a collapsed cluster, and speed on many tiny clusters."""
+
+from __future__ import annotations
+
+import time
+
+import cluster_shapes as shapes
+import numpy as np
+import pytest
+from scipy.cluster import hierarchy
+
+from btcnb.cluster import (
+    cut,
+    cut_forest,
+    cut_gap,
+    cut_inconsistency,
+    cut_silhouette,
+    dendrograms,
+    flat,
+    linkage,
+    local_thresholds,
+    refine,
+)
+from btcnb.cluster.forest import merge_values
+from btcnb.errors import DataError, ParameterError
+
+SIZES = (1, 2, 3, 17, 90, 200, 1)
+
+
+def scattered(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Points of several clusters in random order, sizes on both sides of the small-cluster limit."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.repeat(np.arange(len(SIZES)) * 10 + 5, SIZES))
+    return shapes.clustered(len(labels), 6, seed), labels
+
+
+@pytest.mark.parametrize("method", ["average", "ward", "complete", "single"])
+def test_each_tree_is_the_linkage_of_its_cluster(method: str) -> None:
+    X, labels = scattered()
+    forest = dendrograms(X, labels, method)
+    assert len(forest) == len(SIZES) and sorted(forest.sizes) == sorted(SIZES)
+    for name, members, Z in forest:
+        np.testing.assert_array_equal(members, np.flatnonzero(labels == name))
+        assert Z.shape == (len(members) - 1, 4)
+        if len(members) > 1:
+            alone = linkage(X[members], method)
+            np.testing.assert_allclose(Z[:, 2], alone[:, 2], atol=1e-9)
+            assert hierarchy.is_valid_linkage(Z)
+            for threshold in shapes.cuts_away_from_ties(alone[:, 2], 10):
+                assert shapes.same_partition(cut(Z, threshold), cut(alone, threshold))
+
+
+@pytest.mark.parametrize("shape", [shapes.bits, shapes.repeated, shapes.spiral], ids=lambda shape: shape.__name__)
+@pytest.mark.parametrize("method", ["average", "ward"])
+def test_small_trees_replay(shape, method: str) -> None:
+    X = shape(40, 5)
+    (tree,) = dendrograms(X, np.zeros(40), method)
+    shapes.replay(X, tree[2], method, tolerance=1e-7)
+
+
+@pytest.mark.parametrize("rule", ["silhouette", "gap", "inconsistency"])
+def test_local_thresholds_are_those_of_each_tree(rule: str) -> None:
+    X, labels = scattered(1)
+    forest = dendrograms(X, labels)
+    local = local_thresholds(X, forest, rule, n_min=3, alpha=1.2)
+    for t, (_, members, Z) in enumerate(forest):
+        if len(members) < 3:
+            assert np.isnan(local[t])
+            continue
+        expected = {
+            "silhouette": lambda Z=Z, members=members: cut_silhouette(X[members], Z),
+            "gap": lambda Z=Z: cut_gap(Z),
+            "inconsistency": lambda Z=Z: cut_inconsistency(Z, 1.2),
+        }[rule]()
+        assert local[t] == pytest.approx(expected, abs=1e-9)
+
+
+def test_cutting_the_forest_cuts_every_tree() -> None:
+    X, labels = scattered(2)
+    forest = dendrograms(X, labels)
+    for criterion, threshold in (("distance", 0.3), ("inconsistent", 0.9)):
+        partition = cut_forest(forest, merge_values(forest, criterion), threshold)
+        for _, members, Z in forest:
+            if len(members) > 1:
+                assert shapes.same_partition(partition[members], flat(Z, threshold, criterion))
+        assert len(np.unique(np.stack([partition, labels]), axis=1).T) == partition.max() + 1  # never across clusters
+
+
+def collapsed() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Users a, b, c, d of 12, 8, 10, 10 addresses; a heuristic has joined a with b, and kept c and d apart."""
+    rng = np.random.default_rng(0)
+    user = np.repeat([0, 1, 2, 3], [12, 8, 10, 10])
+    X = np.eye(4)[user] + 0.05 * rng.normal(size=(40, 4))
+    return X, user, np.where(user == 1, 0, user)
+
+
+def test_a_collapsed_cluster_is_split_and_named() -> None:
+    X, user, heuristic = collapsed()
+    result = refine(X, heuristic, threshold=0.5)
+    assert shapes.same_partition(result.partition, user)
+    assert len(result.suspicious) == 1
+    merge = result.suspicious.iloc[0]
+    assert (merge["cluster"], merge["size_left"], merge["size_right"]) == (0, 12, 8)
+    assert (merge["left"], merge["right"]) == (0, 12)  # first address of user a and of user b
+    assert merge["height"] == pytest.approx(1.0, abs=0.05)
+    assert merge["excess"] == pytest.approx(merge["height"] - 0.5)
+    assert merge["suspicion"] == pytest.approx(merge["excess"] * 4 * 12 * 8 / 20**2)
+
+
+def test_the_threshold_is_the_size_weighted_mean_of_local_ones() -> None:
+    X, _, heuristic = collapsed()
+    result = refine(X, heuristic)
+    weights = result.local["size"] * result.local["threshold"]
+    assert result.threshold == pytest.approx(weights.sum() / result.local["size"].sum())
+    assert result.local["cluster"].tolist() == [0, 2, 3]
+    own = [cut_silhouette(X[heuristic == c], linkage(X[heuristic == c])) for c in (0, 2, 3)]
+    np.testing.assert_allclose(result.local["threshold"], own, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["average", "ward", "complete", "single"])
+@pytest.mark.parametrize("rule", ["silhouette", "gap", "inconsistency"])
+def test_every_combination_refines(method: str, rule: str) -> None:
+    X, _, heuristic = collapsed()
+    result = refine(X, heuristic, method=method, cut=rule)
+    pairs = len(np.unique(np.stack([result.partition, heuristic]), axis=1).T)
+    assert pairs == result.partition.max() + 1  # a refinement: no new cluster crosses an old one
+    undone = result.partition.max() + 1 - len(np.unique(heuristic))
+    assert len(result.suspicious) >= (undone > 0)
+    assert result.suspicious["suspicion"].is_monotonic_decreasing
+
+
+def test_clusters_of_one_point_pass_through() -> None:
+    X = shapes.uniform(4, 3)
+    result = refine(X, [3, 1, 2, 0])
+    assert shapes.same_partition(result.partition, np.arange(4))
+    assert result.threshold == np.inf and result.suspicious.empty and result.local.empty
+    assert [Z.shape for _, _, Z in result.forest] == [(0, 4)] * 4
+
+
+def test_labels_and_input_are_left_alone() -> None:
+    X, _, heuristic = collapsed()
+    X, before = X.astype(np.float32), heuristic.copy()
+    X.setflags(write=False)
+    refine(X, heuristic)
+    np.testing.assert_array_equal(heuristic, before)
+
+
+def test_bad_input_says_so() -> None:
+    X, _, heuristic = collapsed()
+    with pytest.raises(DataError, match="partition"):
+        refine(X, heuristic[:-1])
+    with pytest.raises(DataError, match="holds NaN"):
+        refine(np.where(np.arange(40)[:, None] == 7, np.nan, X), heuristic)
+    for arguments in ({"method": "median"}, {"cut": "elbow"}, {"threshold": 0.0}, {"criterion": "x"}, {"n_min": 1}):
+        with pytest.raises(ParameterError):
+            refine(X, heuristic, **arguments)
+
+
+def test_many_tiny_clusters_take_seconds() -> None:
+    n = 60_000
+    X = shapes.uniform(n, 16)
+    labels = np.random.default_rng(0).integers(n // 3, size=n)
+    refine(X[:300], labels[:300])  # compile
+    begin = time.process_time()
+    result = refine(X, labels)
+    assert time.process_time() - begin < 6.0
+    assert len(result.forest) == len(np.unique(labels))

@@ -1,0 +1,75 @@
+"""NMI, ARI and pair scores by hand, and against the definitions counted pair by pair."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import balanced_accuracy_score, f1_score
+
+from btcnb.cluster import PairCounts, ari, nmi, pairwise_counts, pairwise_scores
+from btcnb.errors import DataError
+
+
+def test_nmi_by_hand() -> None:
+    # U = {01}{23}, V = {0}{123}: H(U) = ln 2, H(V) = ln 4 - 3/4 ln 3, I = H(U) + H(V) - H(U, V), H(U, V) = 3/2 ln 2
+    h_u, h_v, joint = np.log(2), np.log(4) - 0.75 * np.log(3), 1.5 * np.log(2)
+    assert nmi([0, 0, 1, 1], [0, 1, 1, 1]) == pytest.approx(2 * (h_u + h_v - joint) / (h_u + h_v))
+
+
+def test_ari_by_hand() -> None:
+    # same pairs: U has 2, V has 3, both 1; of 6 pairs: expected 2 * 3 / 6 = 1,
+    # maximum (2 + 3) / 2, so (1 - 1) / (5/2 - 1) = 0
+    assert ari([0, 0, 1, 1], [0, 1, 1, 1]) == pytest.approx(0.0)
+    assert ari([0, 0, 1, 1], [5, 5, 2, 2]) == 1.0
+
+
+def test_pairs_by_hand() -> None:
+    labels = [0, 0, 0, 1, 1]
+    pairs = [[0, 1], [0, 2], [0, 3], [3, 4], [2, 4]]
+    same = [True, False, True, True, False]
+    counts = pairwise_counts(labels, pairs, same)
+    assert counts == PairCounts(tp=2, fp=1, fn=1, tn=1)
+    assert counts.balanced_accuracy == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert counts.macro_f1 == pytest.approx((4 / 6 + 2 / 4) / 2)
+    shares = counts.percent()
+    assert [shares[k] for k in ("TP", "FP", "FN", "TN")] == [40, 20, 20, 20]
+    assert shares["bACC"] == pytest.approx(100 * 7 / 12)
+
+
+def test_only_negative_pairs_score_the_true_negative_rate() -> None:
+    counts = PairCounts(tp=0, fp=3, fn=0, tn=1)
+    assert counts.balanced_accuracy == pytest.approx(1 / 4)
+    assert np.isnan(PairCounts(0, 0, 0, 0).balanced_accuracy) and np.isnan(PairCounts(0, 0, 0, 0).macro_f1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(2, 25), st.integers(1, 6), st.integers(1, 6))
+def test_partitions_are_compared_over_all_pairs(seed: int, n: int, k: int, j: int) -> None:
+    rng = np.random.default_rng(seed)
+    predicted, truth = rng.integers(k, size=n), rng.integers(j, size=n)
+    pairs = np.array(list(combinations(range(n), 2)))
+    same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
+    together = predicted[pairs[:, 0]] == predicted[pairs[:, 1]]
+    counts = pairwise_scores(predicted, truth)
+    assert counts == pairwise_counts(predicted, pairs, same)
+    assert counts.total == n * (n - 1) // 2
+    if len(np.unique(same)) == 2:
+        assert counts.balanced_accuracy == pytest.approx(balanced_accuracy_score(same, together))
+    assert counts.macro_f1 == pytest.approx(f1_score(same, together, average="macro", zero_division=0))
+
+
+def test_large_partitions_do_not_overflow() -> None:
+    n = 3_000_000
+    counts = pairwise_scores(np.zeros(n, dtype=int), np.zeros(n, dtype=int))
+    assert counts == PairCounts(n * (n - 1) // 2, 0, 0, 0)
+
+
+def test_bad_pairs() -> None:
+    with pytest.raises(DataError, match="one bool a pair"):
+        pairwise_counts([0, 1], [[0, 1]], [True, False])
+    with pytest.raises(DataError, match="one label per point"):
+        pairwise_scores([0, 1], [0, 1, 2])
