@@ -54,6 +54,7 @@ def test_the_page_opens_at_the_cut_loads_nothing_and_reads_without_scripts():
     static = page.split("<script>")[0]
     assert static.count('class="leaf"') == 6 and static.count('class="merge"') == 5
     assert static.count('stroke-dasharray="5 3"') == 1 and "<li>Cluster 2, 2 leaves [2 × v]: E, F</li>" in static
+    assert ">A · u</text>" in static and ">F · v</text>" in static
     assert dendrogram_html(TREE, "six leaves", NAMES, OWNERS, cut=0.6) == page
     for cut, position in ((0.0, 0), (0.1, 0), (0.11, 1), (0.9, 4), (2.0, 5)):
         assert f'value="{position}"' in dendrogram_html(TREE, "t", NAMES, cut=cut)

@@ -271,6 +271,8 @@ def _leaf(
         f"<title>{html.escape(said)}</title></circle>"
     )
     shown = groups[position] if groups is not None else names[position]
+    if groups is not None and step > 80:
+        shown = f"{names[position]} · {groups[position]}"
     if step < 7:
         return dot
     turn = f"translate({x:.1f} {floor + 10}) rotate(-90)" if step < 22 else f"translate({x:.1f} {floor + 20})"
