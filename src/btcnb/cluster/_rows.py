@@ -72,7 +72,7 @@ def check_tree(Z: Any, source: str = "Z") -> Float64:
         not np.isfinite(tree).all()
         or (children < 0).any()
         or (children >= formed[:, None]).any()
-        or len(np.unique(children)) != 2 * merges
+        or (np.bincount(children.ravel()) > 1).any()
     ):
         raise DataError(
             source,
