@@ -4,8 +4,8 @@
     python benchmarks/linkage.py --n 4000 --large 8000 --agreement 1000
 
 To reach: at 20,000 points at least 6 times faster than pdist + fastcluster in the same run, with at most 1/8 of its
-extra memory; 65,000 points within 60 s and 1.5 GB extra; heights within 1e-6 of SciPy's and equal partitions at 100 cuts away
-from ties. Writes results/benchmarks/linkage.json.
+extra memory; 65,000 points within 60 s and 1.5 GB extra; heights within 1e-6 of SciPy's and equal partitions at
+100 cuts away from ties. Writes results/benchmarks/linkage.json.
 """
 
 from __future__ import annotations
