@@ -36,7 +36,8 @@ pytestmark = [
 
 def _pages() -> list[str]:
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    return [toc["root"], *(entry["file"] for part in toc["parts"] for entry in part["chapters"])]
+    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    return [toc["root"], *(item["file"] for entry in entries for item in [entry, *entry.get("sections", [])])]
 
 
 def _chapters() -> list[str]:
