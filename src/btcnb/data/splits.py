@@ -7,7 +7,6 @@ built into an address graph, once: the results are kept on disk and shared by al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -29,19 +28,13 @@ AT_LEAST = {"tiny": 100, "quick": 4_000, "standard": 25_000, "paper": 44_000}
 """Transactions a sample should have, per size: coinbases are drawn until one leads so far (the paper's least: 44,000).
 In an economy where none does, half of that is asked for, and so on."""
 
-SHORTEST = 260
-"""Fewest blocks of a split."""
-
 
 def split_config(split: str, size: str = "quick", seed: int = 7) -> SimulationConfig:
     """The simulation behind a split. Each split gets randomness of its own, so that no two share an economy."""
     if split not in SPLITS:
         raise ParameterError(f"split is {split!r}, but must be one of {', '.join(SPLITS)}.")
     own = np.random.SeedSequence([seed, SPLITS[split].start_block]).generate_state(1)[0]
-    config = SimulationConfig.preset(size, split=split, seed=int(own))
-    if config.blocks < SHORTEST:  # a coinbase rests for 100 blocks: a shorter chain has no sample worth the name
-        config = replace(config, blocks=SHORTEST)
-    return config
+    return SimulationConfig.preset(size, split=split, seed=int(own))
 
 
 @cached("data")
