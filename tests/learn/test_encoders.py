@@ -13,7 +13,7 @@ from torch_geometric.utils import trim_to_layer
 
 from btcnb.errors import ParameterError
 from btcnb.learn import Encoder, NeighbourSampler, TrainConfig
-from btcnb.learn.aggregation import segment_softmax, weighted_sums
+from btcnb.learn.aggregation import dropout, segment_softmax, weighted_sums
 from btcnb.learn.sampler import draw_batch
 
 CASES = [
@@ -131,6 +131,26 @@ def test_rows_have_unit_norm_and_dropout_acts_in_training_only():
     torch.testing.assert_close(out, model(graph.x, edges), atol=0, rtol=0)
     model.train()
     assert not torch.equal(model(graph.x, edges), model(graph.x, edges))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_dropout_drops_its_share_independently_and_keeps_the_mean(share):
+    torch.manual_seed(3)
+    x = torch.ones(1001, 301, requires_grad=True)
+    out = dropout(x, share, training=True)
+    dropped = (out == 0).double()
+    error = (share * (1 - share) / x.numel()) ** 0.5
+    assert abs(dropped.mean().item() - share) < 4 * error
+    assert out.unique().tolist() == pytest.approx([0.0, 1 / (1 - share)])
+    flat = dropped.flatten() - share
+    for lag in (1, 2, 301):  # neighbours, also the two halves of one draw, know nothing of each other
+        assert abs(float((flat[:-lag] * flat[lag:]).mean())) < 4 * share * (1 - share) / len(flat) ** 0.5
+    out.sum().backward()
+    assert torch.equal(x.grad, out.detach())  # the gradient goes through the same mask
+    torch.manual_seed(3)
+    assert torch.equal(dropout(x, share, training=True), out)
+    assert not torch.equal(dropout(x, share, training=True), out)
+    assert dropout(x, share, training=False) is x
 
 
 def test_unsorted_edges_are_accepted():

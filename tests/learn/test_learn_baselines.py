@@ -13,7 +13,7 @@ from planted import address_graph, planted
 from btcnb.errors import DataError, ParameterError
 from btcnb.learn import TrainConfig, baseline_config, communities, prepare_arrays, train, tune_resolution
 from btcnb.learn import communities as _function
-from btcnb.learn.communities import _igraph_louvain, _networkx_louvain, undirected
+from btcnb.learn.communities import _igraph_leiden, _igraph_louvain, _networkx_louvain, undirected
 
 SMALL = TrainConfig(heads=2, hidden=8, output=8, anchors=64, fanout=(4, 3), steps_per_epoch=5)
 
@@ -30,12 +30,12 @@ def test_a_ring_of_cliques_falls_into_its_cliques(method):
     assert all(len(set(found[i : i + 5])) == 1 for i in range(0, 30, 5))
 
 
-@pytest.mark.parametrize("louvain", [_networkx_louvain, _igraph_louvain])
-def test_both_louvains_repeat_themselves_and_reach_the_same_modularity(louvain):
+@pytest.mark.parametrize("search", [_networkx_louvain, _igraph_louvain, _igraph_leiden])
+def test_all_engines_repeat_themselves_and_reach_the_same_modularity(search):
     graph = undirected(address_graph())
-    first, second = louvain(graph, 1.0, 3), louvain(graph, 1.0, 3)
+    first, second = search(graph, 1.0, 3), search(graph, 1.0, 3)
     assert np.array_equal(first, second)
-    other = _networkx_louvain(graph, 1.0, 3)
+    other = communities(graph, "leiden", 1.0, 3)
     assert graph.modularity(first.tolist()) == pytest.approx(graph.modularity(other.tolist()), abs=0.03)
 
 

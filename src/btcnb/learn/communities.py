@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import igraph
@@ -57,11 +60,16 @@ def tune_resolution(
     grid: tuple[float, ...] = RESOLUTIONS,
     seed: int = 0,
 ) -> tuple[float, pd.DataFrame]:
-    """The resolution whose communities have the highest modularity, and the whole grid as a table."""
+    """The resolution whose communities have the highest modularity, and the whole grid as a table.
+
+    The search runs in igraph's compiled versions of both algorithms, which take a fraction of the time and reach the
+    same modularity or a little more.
+    """
     simple = undirected(graph)
+    search = _igraph_leiden if method == "leiden" else _igraph_louvain
     rows = []
     for resolution in grid:
-        found = communities(simple, method, resolution, seed)
+        found = search(simple, resolution, seed)
         rows.append((resolution, simple.modularity(found.tolist()), len(np.unique(found))))
     table = pd.DataFrame(rows, columns=["resolution", "modularity", "communities"])
     return float(table["resolution"].to_numpy()[table["modularity"].to_numpy().argmax()]), table
@@ -89,11 +97,22 @@ def _networkx_louvain(simple: igraph.Graph, resolution: float, seed: int) -> Int
 
 
 def _igraph_louvain(simple: igraph.Graph, resolution: float, seed: int) -> IntArray:
-    import random
+    with _seeded(seed):
+        found = simple.community_multilevel(resolution=resolution)
+    return np.asarray(found.membership, dtype=np.int64)
 
+
+def _igraph_leiden(simple: igraph.Graph, resolution: float, seed: int) -> IntArray:
+    with _seeded(seed):
+        found = simple.community_leiden("modularity", resolution=resolution, n_iterations=LEIDEN_ITERATIONS)
+    return np.asarray(found.membership, dtype=np.int64)
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """igraph draws from a generator of its own inside, from Python's afterwards."""
     igraph.set_random_number_generator(random.Random(seed))
     try:
-        found = simple.community_multilevel(resolution=resolution)
+        yield
     finally:
         igraph.set_random_number_generator(random)
-    return np.asarray(found.membership, dtype=np.int64)

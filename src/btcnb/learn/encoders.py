@@ -19,7 +19,7 @@ from torch_geometric.nn import GATConv, GCNConv, SAGEConv
 from torch_geometric.utils import add_self_loops
 
 from btcnb.learn import kernels
-from btcnb.learn.aggregation import segment_softmax, weighted_sums
+from btcnb.learn.aggregation import dropout, segment_softmax, weighted_sums
 from btcnb.learn.config import TrainConfig
 
 
@@ -66,7 +66,7 @@ class AttentionConv(GATConv):
         if self.lin_edge is not None and block.edge_attr is not None:
             logits = logits + self._edge_logits(block.edge_attr, count, place, len(source))
         attention = segment_softmax(functional.leaky_relu(logits, self.negative_slope), indptr)
-        attention = functional.dropout(attention, self.dropout, self.training)
+        attention = dropout(attention, self.dropout, self.training)
         sums = weighted_sums(x, attention, indptr, source)  # (D, H, F)
         if self.concat:
             out = torch.einsum("dhf,hcf->dhc", sums, weight).reshape(-1, heads * width)
@@ -189,7 +189,7 @@ class Encoder(nn.Module):
         """What follows convolution `layer`: activation and dropout, nothing after the last."""
         if layer == len(self.convs) - 1:
             return x
-        return functional.dropout(functional.leaky_relu(x), self.config.dropout, self.training)
+        return dropout(functional.leaky_relu(x), self.config.dropout, self.training)
 
     def plain(
         self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None, degree: Tensor | None = None

@@ -253,3 +253,21 @@ def segment_softmax_backward(grad: Array, softmax: Array, indptr: Array) -> Arra
             for e in range(begin, end):
                 out[e, h] = softmax[e, h] * (grad[e, h] - total)
     return out
+
+
+@njit(cache=True)
+def keep_mask(number: int, keep: float, seed: int) -> Array:
+    """`number` float32 values, 1/keep with probability `keep` and 0 otherwise, independently; the same for a seed."""
+    out = np.empty(number, np.float32)
+    scale = np.float32(1.0 / keep)
+    limit = np.uint64(keep * 4294967296.0)
+    low = np.uint64(0xFFFFFFFF)
+    state = np.uint64(seed)
+    for i in range(0, number - 1, 2):  # one 64-bit draw serves two values
+        state += _GOLDEN
+        bits = _mixed(state)
+        out[i] = scale if (bits & low) < limit else np.float32(0.0)
+        out[i + 1] = scale if (bits >> np.uint64(32)) < limit else np.float32(0.0)
+    if number % 2:
+        out[number - 1] = scale if (_mixed(state + _GOLDEN) & low) < limit else np.float32(0.0)
+    return out
