@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+from btcnb.build.render import _layout
 from btcnb.build.reports import benchmarks_page, verdicts_page
 
 
@@ -31,3 +32,15 @@ def test_verdicts_are_listed_by_chapter_with_their_evidence() -> None:
     assert page.count("partly") == 1
     assert "| {doc}`/notebooks/01_a` | a \\| b | Table 1 | **partly** | 0.5 |" in page
     assert "No chapter has been executed yet." in verdicts_page([])
+
+
+def test_a_new_style_sheet_makes_the_rendering_start_from_nothing(tmp_path: Path) -> None:
+    output = SimpleNamespace(source=lambda edition: tmp_path)
+    (tmp_path / "book").mkdir()
+    for name, text in {"_config.yml": "a", "_toc.yml": "b", "book/page.md": "# P", "book/style.css": "p {}"}.items():
+        (tmp_path / name).write_text(text)
+    before = _layout(output, "full")
+    (tmp_path / "book" / "page.md").write_text("# Another text of the same page")
+    assert _layout(output, "full") == before
+    (tmp_path / "book" / "style.css").write_text("p { color: red }")
+    assert _layout(output, "full") != before
