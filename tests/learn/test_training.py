@@ -89,6 +89,22 @@ def test_the_same_seed_repeats_and_another_does_not():
     assert other.history["train_loss"].iloc[0] != first.history["train_loss"].iloc[0]
 
 
+def test_the_number_of_threads_changes_nothing():
+    """Sums in two threads round differently; a run uses one, and gives the setting back."""
+    before = torch.get_num_threads()
+    wide = replace(SMALL, heads=4, hidden=64, output=64, anchors=256, epochs=2)
+    runs = []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            runs.append(train(wide, graphs(), planted(seed=9), progress=False))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    pd.testing.assert_frame_equal(numbers(runs[0].history), numbers(runs[1].history), check_exact=True)
+    assert_same_weights(*runs)
+
+
 def test_training_leaves_torchs_generator_alone():
     torch.manual_seed(0)
     before = torch.random.get_rng_state()

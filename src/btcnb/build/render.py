@@ -122,8 +122,9 @@ def _inputs(project: Project, output: Output, edition: Edition, strict: bool) ->
 
 
 def _layout(output: Output, edition: Edition) -> dict[str, str]:
-    """What makes an incremental rendering unsafe when it changes: configuration, contents, the set of files, and files
-    that are not pages (style sheets, pictures, the bibliography), which Sphinx does not look at when no page changed."""
+    """What makes an incremental rendering unsafe when it changes: configuration, contents, the set of files, and what
+    is not a page (style sheets, pictures, the bibliography): Sphinx does not look at those when no page has changed.
+    """
     source = output.source(edition)
     others = [path for path in sorted((source / "book").rglob("*")) if path.is_file() and path.suffix != ".md"]
     names = "\n".join(sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()))
