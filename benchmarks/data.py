@@ -124,8 +124,8 @@ def scipy_distances(edge_index: np.ndarray, number: int, sources: np.ndarray) ->
 def warm_up() -> None:
     """Compile everything on a tiny chain."""
     config = split_config("train1", "tiny")
-    pipeline(config, EXPANDED, 1)
-    inputs_of_training(config, EXPANDED, 1)
+    pipeline(config, EXPANDED, 50)
+    inputs_of_training(config, EXPANDED, 50)
 
 
 def report(small: Run, large: Run) -> list[dict[str, Any]]:
