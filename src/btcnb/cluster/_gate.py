@@ -63,7 +63,8 @@ def shown(value: Any) -> str:
 def number(value: Any, name: str, low: float = -math.inf, *, infinite: bool = False) -> float:
     """A real number above `low`; NaN is none, infinity only where allowed."""
     try:
-        found = float(value) if isinstance(_scalar(value), numbers.Real) else math.nan
+        scalar = _scalar(value)
+        found = float(scalar) if isinstance(scalar, numbers.Real) else math.nan
     except (OverflowError, ValueError, TypeError):
         found = math.nan
     outside = found <= low if low > -math.inf else False
@@ -85,7 +86,8 @@ def whole(value: Any, name: str, least: int, most: int = MOST) -> int:
 
 def _scalar(value: Any) -> Any:
     """A 0-dimensional array's element; truth values are no numbers."""
-    value = value.item() if isinstance(value, np.ndarray | np.generic) and value.ndim == 0 else value
+    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
+        value = None if np.ma.is_masked(value) else value.item()
     return None if isinstance(value, bool) else value
 
 

@@ -63,12 +63,12 @@ class Forest:
         """What compiled code sees of the forest: checked, as anybody can make a `Forest` of anything."""
         members, offsets = (_gate.integers(part, "forest", "arrays") for part in (self.members, self.offsets))
         merges = _gate.array(self.merges, "forest")
-        sizes = np.diff(offsets) if offsets.ndim == 1 else np.zeros(1, dtype=np.int64)
+        sizes = np.diff(offsets) if offsets.ndim == 1 and len(offsets) else np.zeros(1, dtype=np.int64)
         n = int(sizes.sum())
         if (
-            len(sizes) != len(_gate.array(self.clusters, "forest"))
+            (sizes < 1).any()
             or offsets[0] != 0
-            or (sizes < 1).any()
+            or _gate.array(self.clusters, "forest").shape != sizes.shape
             or members.shape != (n,)
             or not np.array_equal(np.sort(members), np.arange(n))
             or merges.shape != (n - len(sizes), 4)
