@@ -104,6 +104,19 @@ def instance(value: Any, kind: type[T], name: str) -> T:
     return value
 
 
+def flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} is {shown(value)}; pass True or False.")
+    return bool(value)
+
+
+def asked(graph: Any, what: str) -> Any:
+    """What a graph's method says."""
+    if isinstance(graph, type) or not callable(getattr(graph, what, None)):
+        raise DataError("graph", what, f"is missing in {shown(graph)}", "pass an AddressGraph, or what it has")
+    return getattr(graph, what)()
+
+
 def array(value: Any, source: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)
