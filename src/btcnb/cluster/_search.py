@@ -24,6 +24,9 @@ UNIT = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}
 BLOCK_BYTES = 16 * 2**20
 """Size of one block of float32 products: small enough to be read back from the cache, large enough for BLAS."""
 
+STEP = 128
+"""Rows copied at a time."""
+
 COMPACT_BELOW = 0.75
 """Share of live columns below which the matrix of centres is packed again before a search."""
 
@@ -42,8 +45,8 @@ class Centres:
     def __init__(self, table: Table, active: Int32, kind: int, block_bytes: int = BLOCK_BYTES) -> None:
         self.table, self.kind, self.block_bytes = table, kind, block_bytes
         centres = np.empty((len(active), table.sums.shape[1]), dtype=np.float32)
-        for start in range(0, len(active), 1024):
-            centres[start : start + 1024] = self.exact(active[start : start + 1024])
+        for start in range(0, len(active), STEP):
+            centres[start : start + STEP] = self.exact(active[start : start + STEP])
         position = np.full(len(table.size), -1, dtype=np.int32)
         position[active] = np.arange(len(active), dtype=np.int32)
         self.packed = Packed(active.copy(), position, centres)
@@ -53,9 +56,9 @@ class Centres:
         _, position, centres = self.packed
         if len(active) >= COMPACT_BELOW * len(centres):
             return
-        for start in range(0, len(active), 1024):  # clusters stand in ascending order, so every move is forward
-            part = active[start : start + 1024]
-            centres[start : start + 1024] = centres[position[part]]
+        for start in range(0, len(active), STEP):  # clusters stand in ascending order, so every move is forward
+            part = active[start : start + STEP]
+            centres[start : start + len(part)] = centres[position[part]]
         position[:] = -1
         position[active] = np.arange(len(active), dtype=np.int32)
         self.packed = Packed(active.copy(), position, centres[: len(active)])
