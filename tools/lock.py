@@ -1,18 +1,18 @@
-"""Write requirements.lock: every package that the book needs, pinned, with the digest of every file that may be installed.
+"""Write requirements.lock: every package that the book needs, pinned, with the digest of every file that may come.
 
     python -m venv /tmp/lock && /tmp/lock/bin/pip install uv     # the resolver, in an environment of its own
     PATH=/tmp/lock/bin:$PATH python tools/lock.py                # new digests, and new packages of pyproject.toml
     PATH=/tmp/lock/bin:$PATH python tools/lock.py --upgrade      # newer versions of what pyproject.toml does not pin
 
-The resolution is universal: one file for Linux and macOS and every Python that pyproject.toml allows, with digests of all
-wheels and source archives that the index lists (uv reads UV_INDEX_URL; without it the public index). Versions stay as the
-present lock has them unless `--upgrade` is given or pyproject.toml pins another.
+The resolution is universal: one file for Linux and macOS and every Python that pyproject.toml allows, with digests of
+all wheels and source archives that the index lists (uv reads UV_INDEX_URL; without it, the public index). Versions stay
+as the present lock has them unless `--upgrade` is given or pyproject.toml pins another.
 
-torch is special: besides the builds of the public index there are builds for CPUs only (version 2.13.0+cpu), which
-satisfy the same pin and are ten times smaller. `--find-links` names folders or pages that list such files; their digests
-are added to the public ones, and digests of the same version that the present lock has are kept. What only the public
-builds for Linux need, the CUDA libraries, goes to requirements-cuda.lock, which tools/setup.sh installs when the torch
-that was installed asks for them.
+torch is special. The public builds for Linux bring CUDA, gigabytes that the book does not need; builds for CPUs only
+(2.13.0+cpu, which satisfies the pin 2.13.0) stand in other places. requirements.lock names the builds without CUDA:
+macOS's, and those that `--find-links` finds in folders or pages; digests that the present lock has for the same version
+are kept. requirements-cuda.lock names the public builds for Linux and the libraries they need. tools/setup.sh installs
+the second file only where pip is offered none of the builds that the first one names.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ import sys
 import tempfile
 import tomllib
 import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +59,8 @@ def read_pins(text: str) -> dict[str, Pin]:
     joined = text.replace("\\\n", " ")
     found = re.finditer(r"^([\w.-]+)==([^\s;]+)(?: *; *(.*?))?((?:\s+--hash=sha256:[0-9a-f]{64})*) *$", joined, re.M)
     pins = (
-        Pin(normal(m[1]), m[2], (m[3] or "").strip(), frozenset(re.findall(r"sha256:([0-9a-f]{64})", m[4]))) for m in found
+        Pin(normal(m[1]), m[2], (m[3] or "").strip(), frozenset(re.findall(r"sha256:([0-9a-f]{64})", m[4])))
+        for m in found
     )
     return {pin.name: pin for pin in pins}
 
@@ -67,24 +69,31 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def resolve(kept: dict[str, Pin], python: str) -> dict[str, Pin]:
-    """What uv makes of pyproject.toml when the versions `kept` stay."""
+def resolve(kept: dict[str, Pin], python: str) -> list[dict[str, Any]]:
+    """The packages (pylock.toml's entries) that uv finds for pyproject.toml when the versions `kept` stay."""
     uv = shutil.which("uv")
     if uv is None:
         sys.exit("lock: there is no 'uv' on the path; the head of tools/lock.py tells how to get it.")
     with tempfile.TemporaryDirectory() as folder:
-        constraints, tools = Path(folder, "constraints.txt"), Path(folder, "tools.txt")
+        constraints, tools, out = (Path(folder, name) for name in ("constraints.txt", "tools.txt", "pylock.toml"))
         constraints.write_text("".join(f"{pin.name}=={pin.version}\n" for pin in kept.values()))
         tools.write_text("\n".join(BUILD_TOOLS))
         command = [
-            uv, "pip", "compile", "--quiet", "--universal", "--python-version", python, "--generate-hashes",
-            "--extra", "dev", "--no-annotate", "--no-header", "--no-emit-index-url", "--constraints", str(constraints),
-            "pyproject.toml", str(tools),
+            uv, "pip", "compile", "--quiet", "--universal", "--python-version", python, "--format", "pylock.toml",
+            "--extra", "dev", "--constraints", str(constraints), "--output-file", str(out), "pyproject.toml", str(tools),
         ]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    return read_pins(done.stdout)
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+        packages: list[dict[str, Any]] = tomllib.loads(out.read_text())["packages"]
+    return packages
+
+
+def pin(package: dict[str, Any], files: Callable[[str], bool] = lambda name: True) -> Pin:
+    """The pin of one entry, with the digests of those of its files whose name `files` accepts."""
+    entries = package.get("wheels", []) + ([package["sdist"]] if "sdist" in package else [])
+    digests = frozenset(entry["hashes"]["sha256"] for entry in entries if files(entry["url"].rsplit("/", 1)[1]))
+    return Pin(normal(package["name"]), package["version"], package.get("marker", ""), digests)
 
 
 def listed(place: str) -> Iterator[tuple[str, str]]:
@@ -101,9 +110,9 @@ def listed(place: str) -> Iterator[tuple[str, str]]:
         yield unquote(name), digest
 
 
-def builds(pin: Pin, places: list[str]) -> set[str]:
-    """Digests of the builds (`2.13.0`, `2.13.0+cpu`, …) of a pinned package in `places`."""
-    of_this = re.compile(rf"{re.escape(pin.name)}-{re.escape(pin.version)}(\+[a-z0-9.]+)?-.*\.whl")
+def builds(wanted: Pin, places: list[str]) -> set[str]:
+    """Digests of the builds for CPUs (`2.13.0+cpu`) of a pinned package in `places`."""
+    of_this = re.compile(rf"{re.escape(wanted.name)}-{re.escape(wanted.version)}\+cpu-.*\.whl")
     return {digest for place in places for name, digest in listed(place) if of_this.fullmatch(name)}
 
 
@@ -111,29 +120,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write requirements.lock and requirements-cuda.lock.")
     parser.add_argument("--upgrade", action="store_true", help="let versions that pyproject.toml does not pin move")
     parser.add_argument(
-        "--find-links", action="append", default=[], metavar="PLACE", help="folder or page with further builds of torch"
+        "--find-links",
+        action="append",
+        default=[],
+        metavar="PLACE",
+        help="folder or page with builds of torch for CPUs",
     )
     options = parser.parse_args()
-    old = {path: read_pins(path.read_text()) if path.exists() else {} for path in (LOCK, CUDA_LOCK)}
+    old = read_pins(LOCK.read_text()) if LOCK.exists() else {}
+    old_cuda = read_pins(CUDA_LOCK.read_text()) if CUDA_LOCK.exists() else {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pinned = {normal(entry.split("==")[0]) for entry in project["dependencies"] + project["optional-dependencies"]["dev"]}
-    before = old[LOCK] | old[CUDA_LOCK]
-    stay = {} if options.upgrade else {name: pin for name, pin in before.items() if name not in pinned}
-    pins = resolve(stay, project["requires-python"].removeprefix(">="))
+    pinned = {normal(entry.split("==")[0]) for entry in _wanted(project)}
+    stay = {name: entry for name, entry in (old_cuda | old).items() if name not in pinned and not options.upgrade}
 
-    torch = pins["torch"]
-    kept = before["torch"].digests if "torch" in before and before["torch"].version == torch.version else frozenset()
-    pins["torch"] = Pin(
-        torch.name, torch.version, torch.marker, torch.digests | kept | builds(torch, options.find_links)
-    )
-    cuda = {name for name in pins if CUDA.match(name)}
-    write(LOCK, "Every package the book needs.", [pins[name] for name in sorted(pins.keys() - cuda)])
-    write(CUDA_LOCK, "What builds of torch with CUDA need besides, on Linux.", [pins[name] for name in sorted(cuda)])
+    packages = {normal(entry["name"]): entry for entry in resolve(stay, project["requires-python"].removeprefix(">="))}
+    torch = packages.pop("torch")
+    plain = pin(torch, lambda name: "linux" not in name)
+    kept = old["torch"].digests if "torch" in old and old["torch"].version == plain.version else frozenset()
+    plain = replace(plain, digests=plain.digests | kept | builds(plain, options.find_links))
+    public = replace(pin(torch, lambda name: "linux" in name), marker="sys_platform == 'linux'")
+
+    pins = {name: pin(entry) for name, entry in packages.items()}
+    cuda = {name: entry for name, entry in pins.items() if CUDA.match(name)}
+    book = {name: entry for name, entry in pins.items() if name not in cuda}
+    write(LOCK, "Every package the book needs.", book | {"torch": plain})
+    write(CUDA_LOCK, "torch with CUDA, for Linux where no build for CPUs is offered.", cuda | {"torch": public})
 
 
-def write(path: Path, what: str, pins: list[Pin]) -> None:
-    path.write_text(HEAD.format(what=what) + "".join(f"{pin}\n" for pin in pins))
-    print(f"{path.name}: {len(pins)} packages, {sum(len(pin.digests) for pin in pins)} digests")
+def _wanted(project: dict[str, Any]) -> list[str]:
+    return [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+
+
+def write(path: Path, what: str, pins: dict[str, Pin]) -> None:
+    path.write_text(HEAD.format(what=what) + "".join(f"{pins[name]}\n" for name in sorted(pins)))
+    print(f"{path.name}: {len(pins)} packages, {sum(len(entry.digests) for entry in pins.values())} digests")
 
 
 if __name__ == "__main__":

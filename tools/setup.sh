@@ -30,11 +30,13 @@ install() {
     "$venv/bin/python" -m pip install --disable-pip-version-check --no-deps "$@" >>"$log" 2>&1
 }
 broken="the installation failed: the last lines are above, all of it is in $log; run the same command to try again."
-install --require-hashes --requirement requirements.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
-# The public builds of torch for Linux want CUDA's libraries; builds for CPUs only do not.
-if "$venv/bin/python" -c 'import importlib.metadata as m, sys; sys.exit(not any(r.startswith(("nvidia", "cuda")) for r in m.requires("torch") or []))' 2>/dev/null; then
-    install --require-hashes --requirement requirements-cuda.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
+# On Linux the lock names builds of torch for CPUs. Where pip is offered none of them, the public build with CUDA comes first.
+if [ "$(uname -s)" = Linux ]; then
+    awk '/^torch==/ { sub(/ /, "+cpu "); inside = 1 } inside { print } inside && !/\\$/ { exit }' requirements.lock >"$venv/torch-cpu.txt"
+    install --dry-run --require-hashes --requirement "$venv/torch-cpu.txt" ||
+        install --require-hashes --requirement requirements-cuda.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
 fi
+install --require-hashes --requirement requirements.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
 install --no-build-isolation --editable . ||
     { tail -n 5 "$log" >&2; fail "btcnb itself could not be installed: the last lines are above, all of it is in $log."; }
 "$venv/bin/python" -m pip check --disable-pip-version-check >>"$log" 2>&1 ||

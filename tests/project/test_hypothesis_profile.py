@@ -24,7 +24,10 @@ def test_no_test_has_a_deadline() -> None:
 
 @pytest.mark.parametrize(("ci", "same"), [("true", "True"), ("", "False")])
 def test_continuous_integration_draws_the_same_examples(ci: str, same: str) -> None:
-    code = f"import runpy; runpy.run_path({str(CONFTEST)!r}); from hypothesis import settings; print(settings().derandomize)"
+    code = (
+        f"import runpy; runpy.run_path({str(CONFTEST)!r}); "
+        "from hypothesis import settings; print(settings().derandomize)"
+    )
     environment = {**os.environ, "CI": ci}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == same

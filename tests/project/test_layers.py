@@ -14,9 +14,7 @@ def _lint(root: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
     environment = {"PYTHONPATH": str(root / "src"), "PATH": "/usr/bin:/bin", "PYTHONUTF8": "1"}
     options = ["--no-cache", "--config", str(root / "pyproject.toml")]
-    return subprocess.run(
-        [*command, *options], cwd=root, env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([*command, *options], cwd=root, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_layers_hold() -> None:

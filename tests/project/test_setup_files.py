@@ -132,24 +132,35 @@ def test_a_failed_install_says_so_and_where_the_log_is(tmp_path: Path) -> None:
     assert f"the installation failed: the last lines are above, all of it is in {venv}/install.log" in done.stderr
 
 
+def _calls(tmp_path: Path, offered: str) -> list[str]:
+    """What pip is asked to install, in order, where builds of torch for CPUs are `offered` (yes) or not (no)."""
+    tools, venv = tmp_path / "bin", tmp_path / "venv"
+    _fake(tools, "python3", "exit 0")
+    _fake(tools, "uname", "echo Linux")
+    (venv / "bin").mkdir(parents=True)
+    probe = 'case "$*" in *--dry-run*) exit 1;; esac' if offered == "no" else ""
+    _fake(venv / "bin", "python", f'echo "$*" >> {tmp_path}/calls\n{probe}')
+    assert _setup("python3", str(venv), path=f"{tools}:/usr/bin:/bin").returncode == 0
+    lines = (tmp_path / "calls").read_text().splitlines()
+    return [line.split("--no-deps ")[1] for line in lines if " install " in line and "--dry-run" not in line]
+
+
 def test_digests_are_enforced_and_nothing_is_resolved(tmp_path: Path) -> None:
-    tools, venv = tmp_path / "bin", tmp_path / "venv"
-    _fake(tools, "python3", "exit 0")
-    (venv / "bin").mkdir(parents=True)
-    _fake(venv / "bin", "python", f'echo "$*" >> {tmp_path}/calls; case "$*" in *importlib*) exit 1;; esac')
-    assert _setup("python3", str(venv), path=f"{tools}:/usr/bin:/bin").returncode == 0
-    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if " pip install" in line]
-    assert len(calls) == 2 and all("--no-deps" in line for line in calls)
-    assert "--require-hashes --requirement requirements.lock" in calls[0] and "--editable ." in calls[1]
+    assert _calls(tmp_path, offered="yes") == [
+        "--require-hashes --requirement requirements.lock",
+        "--no-build-isolation --editable .",
+    ]
+    probe = (tmp_path / "venv" / "torch-cpu.txt").read_text().replace("\\\n", " ").split()
+    assert re.fullmatch(r"torch==[0-9.]+\+cpu", probe[0])
+    assert len(probe) > 1 and all(word.startswith("--hash=sha256:") for word in probe[1:])
 
 
-def test_a_torch_that_wants_cuda_gets_its_libraries_with_digests_too(tmp_path: Path) -> None:
-    tools, venv = tmp_path / "bin", tmp_path / "venv"
-    _fake(tools, "python3", "exit 0")
-    (venv / "bin").mkdir(parents=True)
-    _fake(venv / "bin", "python", f'echo "$*" >> {tmp_path}/calls')
-    assert _setup("python3", str(venv), path=f"{tools}:/usr/bin:/bin").returncode == 0
-    assert "--require-hashes --requirement requirements-cuda.lock" in (tmp_path / "calls").read_text()
+def test_where_no_build_for_cpus_is_offered_the_public_one_comes_with_its_libraries(tmp_path: Path) -> None:
+    assert _calls(tmp_path, offered="no") == [
+        "--require-hashes --requirement requirements-cuda.lock",
+        "--require-hashes --requirement requirements.lock",
+        "--no-build-isolation --editable .",
+    ]
 
 
 def test_continuous_integration_calls_make_test_and_nothing_hidden() -> None:
