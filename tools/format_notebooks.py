@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def formatted(text: str, name: str) -> str:
-    """`text`, a MyST notebook, with its code as ruff writes it; `name` is the file's, for configuration and messages."""
+    """`text`, a MyST notebook, with its code as ruff writes it; `name`, the file's, decides the configuration."""
     before = jupytext.reads(text, fmt="md:myst")
     after = nbformat.reads(_ruff(nbformat.writes(before), name), as_version=4)
     if [cell.cell_type for cell in after.cells] != [cell.cell_type for cell in before.cells]:

@@ -80,7 +80,8 @@ def resolve(kept: dict[str, Pin], python: str) -> list[dict[str, Any]]:
         tools.write_text("\n".join(BUILD_TOOLS))
         command = [
             uv, "pip", "compile", "--quiet", "--universal", "--python-version", python, "--format", "pylock.toml",
-            "--extra", "dev", "--constraints", str(constraints), "--output-file", str(out), "pyproject.toml", str(tools),
+            "--extra", "dev", "--constraints", str(constraints), "--output-file", str(out),
+            "pyproject.toml", str(tools),
         ]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
