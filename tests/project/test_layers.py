@@ -31,7 +31,7 @@ def test_the_layers_hold() -> None:
         ("learn/losses.py", "import btcnb.experiments"),
         ("book/style.py", "import btcnb.build.cli"),
         ("build/render.py", "import btcnb.experiments"),
-        ("errors.py", "import btcnb.sizes"),
+        ("errors.py", "import btcnb.store"),
         ("data/readers/etl.py", "import btcnb.data.simulate.config"),
     ],
 )
