@@ -56,11 +56,9 @@ def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
     papermill.execute_notebook(
         str(ROOT / "notebooks" / f"{chapter}.ipynb"), str(target), parameters, progress_bar=False, cwd=str(ROOT)
     )
-    texts = []
-    for cell in nbformat.read(target, as_version=4).cells:
-        for output in cell.get("outputs", []):
-            texts.append(str(output.get("data", {}).get("text/markdown", output.get("text", ""))))
-    return "\n".join(texts)
+    cells = nbformat.read(target, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join(str(item.get("data", {}).get("text/markdown", item.get("text", ""))) for item in outputs)
 
 
 @pytest.mark.parametrize("chapter", list(SMALL))
