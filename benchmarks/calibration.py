@@ -15,7 +15,7 @@ import pandas as pd
 from _measure import RESULTS, in_child
 
 from btcnb.data import SPLIT_NAMES, HeuristicConfig, build_graph, heuristic_clusters, sample_from_coinbase, simulate
-from btcnb.data.calibration import chain_shares, graph_structure
+from btcnb.data.structure import chain_shares, graph_structure
 from btcnb.data.splits import AT_LEAST, split_config
 
 

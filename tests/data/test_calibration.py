@@ -9,8 +9,8 @@ from builders import RBF, chain
 
 from btcnb import paper
 from btcnb.data import AddressGraph
-from btcnb.data.calibration import CHAIN_TARGETS, SIZE_BANDS, calibration, chain_shares, cut_ratio, graph_structure
-from btcnb.data.graph import build_graph
+from btcnb.data.structure import CHAIN_TARGETS, SIZE_BANDS, calibration, chain_shares, cut_ratio, graph_structure
+from btcnb.data.graph_construction import build_graph
 from btcnb.errors import ParameterError
 
 

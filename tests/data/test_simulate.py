@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
-from btcnb.data.simulate import SPLITS, CoinJoinRates
+from btcnb.data import CoinJoinRates
+from btcnb.data.intervals import SPLITS
 from btcnb.data.simulate.amounts import subsidy
 from btcnb.errors import ParameterError
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from btcnb.cache import cached
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.graph import build_graph
+from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
+from btcnb.data.intervals import SPLITS
 from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
-from btcnb.data.simulate.config import SPLITS
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
 
