@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
-from btcnb.data import CoinJoinRates
+from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
 from btcnb.data.intervals import SPLITS
 from btcnb.data.simulate.amounts import subsidy
 from btcnb.errors import ParameterError
@@ -211,7 +210,7 @@ def test_nonsense_is_refused_by_name(changes: dict[str, object], name: str) -> N
 
 
 def test_unknown_sizes_splits_and_arguments_are_refused() -> None:
-    with pytest.raises(ParameterError, match="tiny, quick, standard, paper"):
+    with pytest.raises(ParameterError, match="'tiny', 'quick', 'standard', 'paper'"):
         SimulationConfig.preset("huge")
     with pytest.raises(ParameterError, match="train1"):
         SimulationConfig.preset("tiny", split="train9")

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from btcnb.errors import ParameterError
 
@@ -17,8 +18,8 @@ MOST = 2**63 - 1
 def whole(name: str, value: Any, low: int = 0, high: int = MOST) -> int:
     """The value as an int, if it is a whole number (no bool, no float) from low to high."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-        wanted = f"at least {low:,}" if high == MOST else f"from {low:,} to {high:,}"
-        raise ParameterError(f"{name} is {value!r}, but must be a whole number {wanted}.")
+        most = f" to {high:,}" if high < MOST else ""
+        raise ParameterError(f"{name} is {value!r}, but must be a whole number from {low:,}{most}.")
     return int(value)
 
 
@@ -49,6 +50,19 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name} is {value!r}, but must be True or False.")
     return bool(value)
+
+
+def ids(name: str, values: Any, below: int) -> npt.NDArray[np.int64]:
+    """The values as int64, if they are a list of whole numbers from 0 to below - 1."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of unequal length
+        array = np.empty((0, 0))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ParameterError(f"{name} must be a list of whole numbers.")
+    if array.size and not (array.min() >= 0 and array.max() < below):
+        raise ParameterError(f"{name} must lie between 0 and {below - 1:,}.")
+    return array.astype(np.int64)
 
 
 def choice(name: str, value: Any, known: Iterable[str]) -> str:

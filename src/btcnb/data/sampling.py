@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.checks import flag, instance, whole
+from btcnb.data.checks import MOST, flag, instance, whole
 from btcnb.data.intervals import Interval, first_and_last
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
@@ -197,7 +197,7 @@ def _ids(txs: Transactions, seeds: list[int | str]) -> IntArray:
     place = dict(zip(known[known.isin(hashes)], known.index[known.isin(hashes)], strict=True)) if hashes else {}
     found = []
     for seed in seeds:
-        position = place.get(seed, -1) if isinstance(seed, str) else whole("a transaction's id", seed)
+        position = place.get(seed, -1) if isinstance(seed, str) else whole("a transaction's id", seed, -MOST)
         if not 0 <= position < len(txs):
             raise DataError(
                 txs.source, "seeds", f"transaction {seed} is unknown", f"give a hash, or an id below {len(txs)}"

@@ -88,6 +88,7 @@ def calibration(
 
 def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[str, float]:
     """Ratios of the dataset table and the four cut ratios (in %), for one graph."""
+    instance("graph", graph, AddressGraph)
     labels = graph.labels()
     clusters = int(labels.max()) + 1
     number = float(graph.meta.get("transactions", np.nan))
@@ -127,6 +128,7 @@ def crossing_share(
 
 def chain_shares(txs: Transactions) -> dict[str, float]:
     """The shares of `CHAIN_TARGETS` (in %), over all transactions that are no coinbase."""
+    instance("txs", txs, Transactions)
     ordinary = ~txs.transactions["is_coinbase"].to_numpy()
     outputs = np.diff(txs.output_offsets())
     inputs = np.diff(txs.input_offsets())

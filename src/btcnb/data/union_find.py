@@ -8,9 +8,9 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from btcnb.data.checks import whole
+from btcnb.data.checks import ids, whole
 from btcnb.data.transactions import IntArray
-from btcnb.errors import DataError
+from btcnb.errors import ParameterError
 
 
 class UnionFind:
@@ -25,18 +25,16 @@ class UnionFind:
 
     def union(self, a: npt.ArrayLike, b: npt.ArrayLike) -> None:
         """Merge a[i] with b[i] for every i."""
-        sides = np.asarray(a), np.asarray(b)
-        if sides[0].shape != sides[1].shape or any(s.ndim != 1 or (s.size and s.dtype.kind not in "iu") for s in sides):
-            raise DataError("merges", "pairs", "are not two lists of ids", "give whole numbers, two for each merge")
-        pairs = np.array(sides, dtype=np.int64)
-        if pairs.size and (pairs.min() < 0 or pairs.max() >= self._size):
-            raise DataError("merges", "pairs", f"an id lies outside 0 to {self._size - 1}", "merge known ids only")
-        self._pairs.append(pairs)
+        pairs = [ids(name, side, self._size) for name, side in (("a", a), ("b", b))]
+        if len(pairs[0]) != len(pairs[1]):
+            raise ParameterError(f"a has {len(pairs[0])} ids and b has {len(pairs[1])}, but a merge needs two.")
+        self._pairs.append(np.stack(pairs))
 
     def labels(self) -> IntArray:
         """Labels 0..k-1: groups are numbered by their lowest member. int64, one per id."""
-        a, b = np.concatenate([np.empty((2, 0), dtype=np.int64), *self._pairs], axis=1)
-        merges = coo_array((np.ones(len(a), dtype=np.int8), (a, b)), shape=(self._size, self._size))
+        narrow = np.int32 if self._size < 2**31 else np.int64  # twice as fast
+        a, b = np.concatenate([np.empty((2, 0), dtype=np.int64), *self._pairs], axis=1).astype(narrow)
+        merges = coo_array((np.ones(len(a)), (a, b)), shape=(self._size, self._size))
         return by_first(connected_components(merges, directed=False)[1])
 
 

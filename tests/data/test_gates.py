@@ -1,0 +1,148 @@
+"""Whatever is handed to the public functions: they give a result or a `BtcnbError`, never another exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from builders import BTC, chain
+from hypothesis import given
+from hypothesis import strategies as st
+
+from btcnb.data import (
+    CoinJoinRates,
+    HeuristicConfig,
+    SimulationConfig,
+    build_graph,
+    calibration,
+    coinjoin_rules,
+    detect_coinjoins,
+    edge_features,
+    features,
+    heuristic_clusters,
+    heuristic_merges,
+    landmark_nodes,
+    landmarks,
+    sample_around,
+    sample_from_coinbase,
+    simulate,
+)
+from btcnb.data.features import scale_column
+from btcnb.data.landmarks import landmark_distances
+from btcnb.data.structure import chain_shares, graph_structure
+from btcnb.data.union_find import UnionFind
+from btcnb.errors import BtcnbError
+
+TXS = (
+    chain()
+    .coinbase("pool")
+    .pay("pool", {"a": BTC, "change": 49 * BTC})
+    .pay([("a", BTC), ("b", 5)], {"c": BTC // 2, "d": BTC // 2})
+    .pay([("c", BTC // 2), ("d", BTC // 2)], {"e": BTC})
+    .build()
+)
+GRAPH = build_graph(TXS, price_usd=8_000.0)
+
+junk = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 9),
+    st.sampled_from([-(2**70), 2**31, 2**63 - 1, 2**63, 10**400]),
+    st.floats(),
+    st.sampled_from(["", "a", "sample", "proportional", "common_input", "\x00", "-1"]),
+    st.just(b"bytes"),
+    st.complex_numbers(),
+    st.sampled_from([np.int64(-1), np.float32("nan"), np.bool_(True), np.datetime64("NaT"), pd.NA, pd.NaT]),
+    st.builds(np.array, st.lists(st.floats(), max_size=9)),
+    st.builds(np.array, st.lists(st.integers(-(2**62), 2**62), max_size=9)),
+    st.lists(st.one_of(st.none(), st.text(max_size=2), st.floats()), max_size=9),
+    st.just([[1, 2], [3]]),
+    st.just({"graph": 3}),
+    st.just(pd.DataFrame({"a": [1.5, None]})),
+    st.just(object()),
+)
+
+CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "heuristic_clusters": (
+        heuristic_clusters,
+        {"txs": TXS, "rules": ("change",), "config": None, "context": None, "chunk": None},
+    ),
+    "heuristic_merges": (heuristic_merges, {"txs": TXS, "rules": ("change",), "config": None}),
+    "detect_coinjoins": (detect_coinjoins, {"txs": TXS, "rules": "improved"}),
+    "coinjoin_rules": (coinjoin_rules, {"txs": TXS, "rules": "published"}),
+    "build_graph": (
+        build_graph,
+        {
+            "txs": TXS,
+            "labels": None,
+            "price_usd": None,
+            "split_value": "equal",
+            "flow": "net",
+            "extremes": "transfer",
+            "keep_isolated": True,
+            "start_block": None,
+            "end_block": None,
+        },
+    ),
+    "features": (
+        features,
+        {
+            "graph": GRAPH,
+            "usd": None,
+            "price_usd": None,
+            "clip": True,
+            "percentiles": (5.0, 95.0),
+            "blocks": "relative",
+        },
+    ),
+    "edge_features": (edge_features, {"graph": GRAPH, "usd": True, "price_usd": 1.0, "percentiles": (0, 100)}),
+    "scale_column": (scale_column, {"values": np.arange(4.0), "percentiles": (0, 100), "clip": False}),
+    "landmarks": (landmarks, {"graph": GRAPH, "k": 2, "symmetrize": True, "normalise": "minmax"}),
+    "landmark_nodes": (landmark_nodes, {"graph": GRAPH, "k": 2}),
+    "landmark_distances": (landmark_distances, {"graph": GRAPH, "nodes": np.array([0]), "symmetrize": False}),
+    "sample_from_coinbase": (
+        sample_from_coinbase,
+        {
+            "txs": TXS,
+            "seed": 0,
+            "depth": 3,
+            "max_expanded": 5,
+            "coinbase": None,
+            "at_least": 1,
+            "keep_unexpanded": False,
+            "start_block": None,
+            "end_block": None,
+        },
+    ),
+    "sample_around": (
+        sample_around,
+        {"txs": TXS, "seeds": [0], "depth": 2, "max_expanded": 3, "seed": 0, "keep_unexpanded": True},
+    ),
+    "simulate": (simulate, {"config": "a configuration", "progress": False}),
+    "calibration": (calibration, {"graphs": GRAPH, "chain": None, "reading": "induced"}),
+    "graph_structure": (graph_structure, {"graph": GRAPH, "reading": "incident"}),
+    "chain_shares": (chain_shares, {"txs": TXS}),
+    "UnionFind": (UnionFind, {"size": 3}),
+    "union": (UnionFind(5).union, {"a": [0], "b": [1]}),
+    "HeuristicConfig": (HeuristicConfig, vars(HeuristicConfig())),
+    "SimulationConfig": (SimulationConfig, vars(SimulationConfig())),
+    "preset": (SimulationConfig.preset, {"size": "tiny", "seed": 0, "split": "train1"}),
+    "rates": (lambda rate: SimulationConfig(coinjoins=CoinJoinRates(joinmarket=rate)), {"rate": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(data=st.data())
+def test_any_argument_gives_a_result_or_an_error_of_ours(name: str, data: st.DataObject) -> None:
+    function, arguments = CALLS[name]
+    chosen = data.draw(st.sets(st.sampled_from(sorted(arguments)), min_size=1, max_size=2))
+    given_ = arguments | {argument: data.draw(junk, label=argument) for argument in chosen}
+    if name == "simulate" and given_["config"] is None:
+        return
+    try:
+        function(**given_)
+    except BtcnbError as error:
+        assert len(str(error)) > 10
