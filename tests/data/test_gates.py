@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from builders import BTC, chain
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import (
+    AddressGraph,
     CoinJoinRates,
     HeuristicConfig,
     SimulationConfig,
@@ -30,11 +32,12 @@ from btcnb.data import (
     sample_from_coinbase,
     simulate,
 )
+from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.features import scale_column
 from btcnb.data.landmarks import landmark_distances
 from btcnb.data.structure import chain_shares, graph_structure
 from btcnb.data.union_find import UnionFind
-from btcnb.errors import BtcnbError
+from btcnb.errors import BtcnbError, DataError
 
 TXS = (
     chain()
@@ -134,7 +137,48 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
+columns = st.one_of(
+    st.none(),
+    st.sampled_from([-1, 0, 7, 10**6, 2**62, 1.5, float("nan"), float("inf"), -float("inf")]),
+    st.sampled_from(["text", None, pd.NA, b"bytes", True, 1j, 10**30]).map(lambda value: [value]),
+)
+"""None: the column is missing; a number or a value in a list: the whole column holds it."""
+
+
+def with_column(graph: AddressGraph, table: str, name: str, junk: Any) -> AddressGraph:
+    changed = getattr(graph, table).drop(columns=name)
+    if junk is not None:
+        value = junk[0] if isinstance(junk, list) else junk
+        changed[name] = pd.Series([value] * len(changed), dtype=object if isinstance(junk, list) else None)
+    return replace(graph, **{table: changed})
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.sampled_from(NODE_COLUMNS[1:]), st.sampled_from(EDGE_COLUMNS[2:]), columns)
+def test_features_of_damaged_tables(node: str, edge: str, junk: Any) -> None:
+    for function, table, name in ((features, "nodes", node), (edge_features, "edges", edge)):
+        try:
+            assert np.isfinite(function(with_column(GRAPH, table, name, junk))).all()
+        except DataError as error:
+            assert name in str(error)
+
+
+@settings(deadline=None)
+@given(st.sampled_from("ab"), st.integers(-(2**40), 2**40))
+def test_compiled_searches_never_see_unknown_nodes(side: str, node: int) -> None:
+    """An edge to a node outside the table is refused; a known one is found."""
+    edges = GRAPH.edges.copy()
+    edges.loc[0, side] = node
+    damaged = replace(GRAPH, edges=edges)
+    if 0 <= node < GRAPH.num_nodes:
+        assert landmarks(damaged, 1).shape == (GRAPH.num_nodes, 1)
+    else:
+        with pytest.raises(BtcnbError):
+            landmarks(damaged, 1)
+
+
 @pytest.mark.parametrize("name", CALLS)
+@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_any_argument_gives_a_result_or_an_error_of_ours(name: str, data: st.DataObject) -> None:
     function, arguments = CALLS[name]

@@ -65,7 +65,7 @@ def features(
         log-transformed; over a short interval that is as good as linear), or counted from the graph's first block
         (`"relative"`, which spreads the first blocks out).
     """
-    return _scaled(graph, graph.nodes, NODE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "nodes", usd, price_usd, clip, percentiles, blocks)
 
 
 def edge_features(
@@ -78,7 +78,7 @@ def edge_features(
     blocks: Blocks = "absolute",
 ) -> FloatArray:
     """Scaled edge features in the row order of `graph.edges`, shape (E, 9), (E, 6) without dollars; as `features`."""
-    return _scaled(graph, graph.edges, EDGE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "edges", usd, price_usd, clip, percentiles, blocks)
 
 
 def scale_column(
@@ -107,8 +107,7 @@ def scale_column(
 
 def _scaled(
     graph: AddressGraph,
-    table: pd.DataFrame,
-    names: Sequence[str],
+    kind: Literal["nodes", "edges"],
     usd: bool | None,
     price_usd: float | None,
     clip: bool,
@@ -116,6 +115,7 @@ def _scaled(
     blocks: Blocks,
 ) -> FloatArray:
     instance("graph", graph, AddressGraph)
+    table, names = (graph.nodes, NODE_FEATURES) if kind == "nodes" else (graph.edges, EDGE_FEATURES)
     choice("blocks", blocks, get_args(Blocks))
     _check_scaling(percentiles, clip)
     if usd is None:

@@ -38,7 +38,7 @@ def landmarks(
     symmetrize: edges count in both directions; otherwise paths follow the money from the landmark to the node.
     """
     choice("normalise", normalise, get_args(Normalise))
-    flag("symmetrize", symmetrize)
+    symmetrize = flag("symmetrize", symmetrize)
     chosen = landmark_nodes(graph, k)
     offsets, neighbours = _adjacency(graph, symmetrize)
     out = np.empty((graph.num_nodes, k), dtype=np.float32)
@@ -60,7 +60,7 @@ def landmark_nodes(graph: AddressGraph, k: int) -> IntArray:
 def landmark_distances(graph: AddressGraph, nodes: IntArray, symmetrize: bool = True) -> npt.NDArray[np.int32]:
     """Hops from each given node (row position) to every node, shape (N, len(nodes)); -1 where there is no path."""
     instance("graph", graph, AddressGraph)
-    flag("symmetrize", symmetrize)
+    symmetrize = flag("symmetrize", symmetrize)
     nodes = ids("nodes", nodes, graph.num_nodes)
     offsets, neighbours = _adjacency(graph, symmetrize)
     parts = [_distances(offsets, neighbours, nodes[i : i + WORD]) for i in range(0, len(nodes), WORD)]
