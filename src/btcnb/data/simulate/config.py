@@ -8,8 +8,10 @@ from btcnb.data.checks import choice, instance, real, whole
 from btcnb.data.intervals import FIRST, SPLITS
 from btcnb.errors import ParameterError
 from btcnb.sizes import size as named_size
+from btcnb.store import storable
 
 
+@storable("coinjoin-rates")
 @dataclass(frozen=True)
 class CoinJoinRates:
     """Expected number of transactions a block, per protocol (0 switches a protocol off).
@@ -26,6 +28,7 @@ class CoinJoinRates:
     whirlpool_tx0: float = 0.05
 
 
+@storable("simulation")
 @dataclass(frozen=True)
 class SimulationConfig:
     """Everything `simulate` depends on: the same config gives the same bytes."""
