@@ -102,8 +102,21 @@ def function(name: str, value: Any) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
-def array(name: str, value: object, ndim: int, kinds: str = "fiub") -> npt.NDArray[Any]:
-    """`value` as an array of numbers with `ndim` dimensions, all finite; `kinds` are numpy's letters of types."""
+def items(name: str, value: Any) -> list[Any]:
+    """The items of a list or of another finite sequence of things; text is none."""
+    try:
+        if isinstance(value, str | bytes | dict):
+            raise TypeError
+        return list(value)
+    except TypeError:
+        raise ParameterError(f"{name} is {_shown(value)}, but must be a list.") from None
+
+
+def array(name: str, value: object, ndim: int | tuple[int, ...], kinds: str = "fiub") -> npt.NDArray[Any]:
+    """`value` as an array of numbers with `ndim` (or one of several) dimensions, all finite.
+
+    `kinds` are numpy's letters of the types that may enter; text may, where U and T are among them.
+    """
     try:
         given = np.asarray(value)
     except Exception as error:  # ragged lists, tensors that need a gradient, anything with a broken __array__
@@ -113,11 +126,13 @@ def array(name: str, value: object, ndim: int, kinds: str = "fiub") -> npt.NDArr
     if given.dtype.kind not in kinds:
         wanted = "whole numbers" if "f" not in kinds else "numbers"
         raise DataError(name, "values", f"are {given.dtype}, not {wanted}", f"pass an array of {wanted}")
-    if given.ndim != ndim:
-        raise DataError(name, "shape", f"got {given.shape}", f"pass an array of {ndim} dimensions")
+    allowed = ndim if isinstance(ndim, tuple) else (ndim,)
+    if given.ndim not in allowed:
+        wanted = " or ".join(map(str, allowed))
+        raise DataError(name, "shape", f"got {given.shape}", f"pass an array of {wanted} dimensions")
     if given.dtype.kind == "f" and not np.isfinite(given).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(given))[0])
-        place = f"row {where[0]}, column {where[1]}" if ndim == 2 else f"entry {where}"
+        place = f"row {where[0]}, column {where[1]}" if given.ndim == 2 else f"entry {where}"
         raise DataError(name, "values", f"{place} is {given[where]}", "impute missing values first")
     return given
 

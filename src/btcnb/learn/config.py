@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -179,9 +178,9 @@ _KINDS = get_type_hints(TrainConfig)
 
 def checked_fanout(value: Any) -> tuple[int, ...]:
     """A fan-out: one positive number of neighbours per layer, at most 16 layers."""
-    numbers = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes | dict) else ()
+    numbers = gates.items("fanout", value)
     if not 1 <= len(numbers) <= 16:
-        raise ParameterError(f"fanout is {value!r}, but must hold one positive number of neighbours per layer.")
+        raise ParameterError(f"fanout has {len(numbers)} entries, but must hold one for each of 1 to 16 layers.")
     return tuple(gates.whole("fanout", number, f"[1, {gates.LARGEST}]") for number in numbers)
 
 

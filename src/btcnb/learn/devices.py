@@ -18,7 +18,7 @@ def device_of(config: TrainConfig) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() and config.convolutions != "compiled" else "cpu")
     device = torch.device(config.device)
     try:
-        torch.empty(0, device=device)
+        torch.empty(1, device=device).item()
     except (RuntimeError, AssertionError, NotImplementedError, ImportError):
         raise ParameterError(f"device is {config.device!r}, but there is no such device here.") from None
     return device

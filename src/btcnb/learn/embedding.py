@@ -65,7 +65,7 @@ def _prepared(model: Encoder, graph: AddressGraph | PreparedGraph) -> PreparedGr
 def _layers(model: Encoder, given: AddressGraph | PreparedGraph, edges_per_block: int) -> Iterator[tuple[str, Tensor]]:
     """Name and value (on the CPU) of each stage, without dropout; the model is left as it was."""
     graph = _prepared(model, given)
-    edges_per_block = gates.whole("edges_per_block", edges_per_block, "[1, inf)")
+    edges_per_block = min(gates.whole("edges_per_block", edges_per_block, "[1, inf)"), gates.LARGEST)
     device = device_of(model.config)
     was_training = model.training
     model.eval()

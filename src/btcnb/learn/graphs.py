@@ -144,6 +144,7 @@ def prepare(
     landmarks = gates.whole("landmarks", landmarks, "[0, 65536]")
     if graph.num_nodes == 0:
         raise DataError(name, "nodes", "the graph is empty", "give a graph with at least one node")
+    graph.validated(name)
     x = node_table(graph)
     if landmarks:
         x = np.concatenate([x, nearness(graph, landmarks)], axis=1)
@@ -197,7 +198,7 @@ def _sizes(graph: PreparedGraph) -> tuple[int, int]:
 
 
 def _edges(edge_index: npt.ArrayLike, nodes: int, name: str) -> IntArray:
-    given = gates.array(f"{name}, edges", np.zeros((2, 0)) if np.size(edge_index) == 0 else edge_index, 2, "iu")
+    given = gates.array(f"{name}, edges", edge_index, 2, "iu")
     if given.shape[0] != 2:
         raise DataError(name, "edges", f"shape {given.shape}", "pass whole numbers of shape (2, edges)")
     if given.size and (given.min() < 0 or given.max() >= nodes):
@@ -206,10 +207,9 @@ def _edges(edge_index: npt.ArrayLike, nodes: int, name: str) -> IntArray:
 
 
 def _edge_attributes(edge_attr: npt.ArrayLike, edges: int, name: str) -> FloatArray:
-    given = np.asarray(edge_attr)
+    given = gates.array(f"{name}, edge features", edge_attr, (1, 2))
     with np.errstate(over="ignore"):
-        table = gates.array(f"{name}, edge features", given[:, None] if given.ndim == 1 else given, 2)
-        table = table.astype(np.float32)
+        table = (given[:, None] if given.ndim == 1 else given).astype(np.float32)
     if len(table) != edges or not table.shape[1] or not np.isfinite(table).all():
         problem = f"shape {table.shape} for {edges} edges, or beyond float32"
         raise DataError(name, "edge features", problem, "give one finite row per edge")

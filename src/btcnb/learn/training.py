@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,12 +124,6 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _listed(name: str, value: Any) -> list[Any]:
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
-        raise ParameterError(f"{name} is a {type(value).__name__}, but must be a list of graphs.")
-    return list(value)
-
-
 def _edge_channels(graph: PreparedGraph) -> int:
     return 0 if graph.edge_attr is None else graph.edge_attr.shape[1]
 
@@ -148,7 +142,7 @@ class _Trainer:
         self.config = config
         self.directory = directory
         self.device = device_of(config)
-        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else _listed("graphs", graphs)
+        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else gates.items("graphs", graphs)
         if not listed:
             raise ParameterError("graphs is empty, but training needs at least one graph.")
         self.train = [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
@@ -158,7 +152,7 @@ class _Trainer:
         for graph in used:
             if graph.x.shape[1] != first.x.shape[1]:
                 raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
-        pairs = self._coinjoin_pairs(_listed("coinjoins", coinjoins))
+        pairs = self._coinjoin_pairs(gates.items("coinjoins", coinjoins))
         self.fingerprint = "+".join(graph.fingerprint for graph in (*used, *([pairs.graph] if pairs else [])))
         with own_randomness(self.device):
             torch.manual_seed(derived_seed(config.seed, INITIALISE))
