@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn import GCNConv
 from torch_geometric.utils import add_self_loops
+from torch_geometric.utils import degree as count_of
 
 from btcnb.learn.aggregation import weighted_sums
 from btcnb.learn.config import TrainConfig
@@ -29,7 +30,7 @@ class ConvolutionConv(GCNConv):
         return cls(width, size), size
 
     def plain(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None, degree: Tensor | None) -> Tensor:
-        drawn = torch.bincount(edge_index[1], minlength=len(x))
+        drawn = count_of(edge_index[1], len(x), torch.long)
         full = drawn if degree is None else degree
         looped, _ = add_self_loops(edge_index, num_nodes=len(x))
         share = (full / drawn.clamp(min=1))[looped[1]]
