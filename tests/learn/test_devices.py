@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from planted import planted
+from torch.fx.experimental import _config
 
 from btcnb.errors import ParameterError
 from btcnb.learn import CoinJoinGraph, Encoder, TrainConfig, embed, layer_outputs, train
@@ -67,15 +68,16 @@ def test_repulsion_and_attention_dropout_run_plain():
 
 
 @pytest.mark.parametrize("changes", [*({"encoder": name} for name in ENCODERS), {"edge_features": True}], ids=str)
-def test_a_batch_follows_the_encoder_to_its_device(changes, monkeypatch):
+def test_a_batch_follows_the_encoder_to_its_device(changes):
     """`meta` stands in for a GPU: it computes shapes, and complains when tensors are on different devices."""
-    monkeypatch.setattr("torch.fx.experimental._config.meta_nonzero_assume_all_nonzero", True)
     config = replace(SMALL, **changes)
     graph = planted(edge_features=config.edge_features)
     encoder = Encoder(config, 6, 2 if config.edge_features else 0).to("meta")
     assert not encoder.compiled
     for training in (False, True):
-        out = encode(encoder.train(training), GraphBatches(graph, config).draw(np.arange(5), 0))
+        batch = GraphBatches(graph, config).draw(np.arange(5), 0)
+        with _config.patch(meta_nonzero_assume_all_nonzero=True):
+            out = encode(encoder.train(training), batch)
         assert out.device.type == "meta" and out.shape == (5, 8)
 
 
