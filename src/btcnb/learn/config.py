@@ -10,6 +10,7 @@ import torch
 
 from btcnb import gates
 from btcnb.errors import DataError, ParameterError
+from btcnb.store import storable
 
 Architecture = Literal["gat", "gcn", "sage"]
 Objective = Literal["contrastive", "gae", "dgi"]
@@ -22,6 +23,7 @@ SEE_EDGES: tuple[Architecture, ...] = ("gat",)
 """Convolutions that have a place for edge features."""
 
 
+@storable("train-config")
 @dataclass(frozen=True)
 class TrainConfig:
     """The defaults are the paper's table of hyper-parameters; where the paper is silent, the line says so.

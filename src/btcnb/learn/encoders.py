@@ -15,8 +15,10 @@ from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.learn.aggregation import dropout
 from btcnb.learn.config import SEE_EDGES, TrainConfig
 from btcnb.learn.layers import ENCODERS, Block, Layer
+from btcnb.store import storable
 
 
+@storable("encoder")
 class Encoder(nn.Module):
     """Convolutions with Leaky ReLU and dropout between them, unit rows at the end.
 

@@ -30,6 +30,7 @@ from btcnb.learn.graphs import PreparedGraph, prepare
 from btcnb.learn.objectives import CoinJoinGraph, CoinJoinPairs, GraphBatches, make_objective
 from btcnb.learn.record import flat_record
 from btcnb.learn.sampler import derived_seed
+from btcnb.store import storable
 
 AnyGraph = AddressGraph | PreparedGraph
 
@@ -42,6 +43,7 @@ MAY_CHANGE = ("epochs", "keep", "device", "convolutions")
 HISTORY = ("epoch", "graph", "train_loss", "valid_loss", "learning_rate", "seconds")
 
 
+@storable("run")
 @dataclass(frozen=True)
 class Run:
     """What training hands back.
