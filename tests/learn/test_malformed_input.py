@@ -188,7 +188,7 @@ def test_every_public_function_is_tried():
         name
         for module in (theory, learn)
         for name in module.__all__
-        if callable(getattr(module, name)) and not name.startswith("reference_")
+        if callable(getattr(module, name))
     }
     results = {name for name in public if inspect.isclass(getattr(theory, name, None)) and name not in CALLS}
     assert all(hasattr(getattr(theory, name), "__dataclass_fields__") for name in results)  # made by us, not by callers
