@@ -57,7 +57,9 @@ def test_a_cut_between_owners_mends_a_cluster_and_one_inside_them_does_not() -> 
 def test_wrong_share_of_merges() -> None:
     owners = [1, 1, 2, 2, 1, 3]
     Z = linkage(X)
-    shares = dict(zip(map(tuple, np.sort(Z[:, :2].astype(int), axis=1)), refinement.wrong_share(Z, owners), strict=True))
+    shares = dict(
+        zip(map(tuple, np.sort(Z[:, :2].astype(int), axis=1)), refinement.wrong_share(Z, owners), strict=True)
+    )
     assert shares[0, 1] == shares[2, 3] == 0.0
     assert shares[4, 5] == 1.0
     judged = refinement.judged_merges(dendrograms(X, ONE), owners)
