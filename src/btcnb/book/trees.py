@@ -35,7 +35,7 @@ def draw_tree(
         x[n + m] = (x[a] + x[b]) / 2
         feet = [0 if node < n else Z[node - n, 2] for node in (a, b)]
         undone = threshold is not None and height >= threshold
-        look = {"color": _UNDONE, "ls": "--"} if undone else {"color": COLOURS[0], "ls": "-"}
+        look: dict[str, Any] = {"color": _UNDONE, "ls": "--"} if undone else {"color": COLOURS[0], "ls": "-"}
         ax.plot([x[a], x[a], x[b], x[b]], [feet[0], height, height, feet[1]], lw=1.5, **look)
     if leaf_colours is not None:
         below = np.full(n, -0.015 * Z[-1, 2])
