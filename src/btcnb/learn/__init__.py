@@ -15,14 +15,6 @@ from btcnb.learn.encoders import Encoder
 from btcnb.learn.graphs import PreparedGraph, prepare, prepare_arrays
 from btcnb.learn.losses import coinjoin_repulsion, info_nce
 from btcnb.learn.objectives import CoinJoinGraph
-from btcnb.learn.reference import (
-    reference_baseline,
-    reference_baseline_embeddings,
-    reference_communities,
-    reference_config,
-    reference_embeddings,
-    reference_run,
-)
 from btcnb.learn.sampler import NeighbourSampler, neighbour_sampler
 from btcnb.learn.training import Run, train
 from btcnb.learn.tuples import Tuples, TupleSampler
@@ -46,12 +38,6 @@ __all__ = [
     "neighbour_sampler",
     "prepare",
     "prepare_arrays",
-    "reference_baseline",
-    "reference_baseline_embeddings",
-    "reference_communities",
-    "reference_config",
-    "reference_embeddings",
-    "reference_run",
     "train",
     "tune_resolution",
 ]

@@ -11,7 +11,7 @@ import pytest
 
 from btcnb import paper
 from btcnb.data import heuristic_clusters
-from btcnb.data.splits import SPLIT_NAMES, load_split, load_split_transactions, load_splits, split_config
+from btcnb.data.sources import ROLES, load_split, load_split_transactions, load_splits, split_config
 from btcnb.errors import ParameterError
 
 
@@ -29,7 +29,7 @@ def graphs(_own_cache):
 
 def test_five_valid_graphs_in_the_papers_intervals(graphs) -> None:
     table = paper.table("dataset").set_index("split")
-    assert tuple(graphs) == SPLIT_NAMES
+    assert tuple(graphs) == ROLES
     for name, graph in graphs.items():
         graph.validated(name)
         assert graph.meta["start_block"] == table.loc[name, "start_block"]
@@ -40,7 +40,7 @@ def test_five_valid_graphs_in_the_papers_intervals(graphs) -> None:
 
 
 def test_every_split_is_an_economy_of_its_own(graphs) -> None:
-    assert len({split_config(name, "tiny", 3).seed for name in SPLIT_NAMES}) == 5
+    assert len({split_config(name, "tiny", 3).seed for name in ROLES}) == 5
     for one in graphs:
         for other in graphs:
             if one < other:
@@ -69,7 +69,7 @@ def test_heuristics_that_see_the_interval_merge_more(graphs) -> None:
 
 
 def test_same_seed_same_graph_in_another_process(graphs, tmp_path) -> None:
-    code = "from btcnb.data.splits import load_split; print(load_split('test', 'tiny', 3).fingerprint())"
+    code = "from btcnb.data.sources import load_split; print(load_split('test', 'tiny', 3).fingerprint())"
     own = {**os.environ, "BTCNB_CACHE": str(tmp_path), "PYTHONHASHSEED": "5"}
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
     assert answer.stdout.strip() == graphs["test"].fingerprint()
