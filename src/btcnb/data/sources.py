@@ -22,6 +22,7 @@ from btcnb.data.address_graph import AddressGraph
 from btcnb.data.graph import build_graph, price_near
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.readers import READERS, sniff
+from btcnb.data.readers.sidecar import sidecar_of
 from btcnb.data.release import read_release, release_splits
 from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
@@ -240,6 +241,7 @@ def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
 @kept
 def _read(kind: str, path: str) -> Transactions:
     note_read(path)
+    note_read(sidecar_of(path))  # truth that `write_etl` left beside the file
     return READERS[kind].read(path)
 
 
