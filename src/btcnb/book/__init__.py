@@ -12,6 +12,7 @@ from btcnb.book.needs import whose  # noqa: E402
 from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, number, record, show, table, verdicts  # noqa: E402
 from btcnb.book.reading import real_data, results  # noqa: E402
 from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR, mark_paper, plot_style  # noqa: E402
+from btcnb.book.telling import power_of_ten, recipe  # noqa: E402
 from btcnb.store import kept  # noqa: E402
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "number",
     "open_chapter",
     "plot_style",
+    "power_of_ten",
     "real_data",
+    "recipe",
     "record",
     "results",
     "show",
