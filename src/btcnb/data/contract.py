@@ -156,7 +156,7 @@ def _cast(values: Any, kind: str) -> npt.NDArray[Any]:
             raise ValueError("only true and false are allowed")
         return series.to_numpy(dtype=bool)
     if series.dtype == object:
-        _require_types(series, int, np.int64)
+        _require_types(series, int, np.integer)
     elif series.dtype.kind not in "iuf":
         raise TypeError(f"{series.dtype} are not numbers")
     elif series.dtype.kind == "f" and (series % 1 != 0).any():  # true for infinity too
@@ -168,6 +168,6 @@ def _cast(values: Any, kind: str) -> npt.NDArray[Any]:
 
 
 def _require_types(values: Any, *types: type) -> None:
-    strange = set(map(type, values)) - set(types)
-    if strange:
-        raise TypeError(f"{strange.pop().__name__} among them")
+    for found in set(map(type, values)):
+        if not issubclass(found, types) or found is bool:
+            raise TypeError(f"{found.__name__} among them")

@@ -21,7 +21,7 @@ from btcnb.data._release_tables import ROLES, Table, find_tables
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.graph import price_near
 from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.atomic import replacing_folder
+from btcnb.data.readers.atomic import replacing
 from btcnb.errors import DataError, ParameterError
 
 Format = Literal["csv", "csv.gz", "parquet"]
@@ -75,7 +75,7 @@ def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | 
         if isinstance(graph, Mapping) and not re.fullmatch(r"\w[\w.-]*", name):
             raise ParameterError(f"graph: {name!r} cannot name a folder.")
         one.validated(name or "graph")
-    with replacing_folder(target) as part:
+    with replacing(target, folder=True) as part:
         for name, one in graphs.items():
             _write(one, part / name, format)
     return target

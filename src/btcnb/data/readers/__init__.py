@@ -6,7 +6,7 @@ operations. Measured on one core, in inputs and outputs a second: JSON lines 50,
 """
 
 from btcnb.data.readers.bitcoin_core import read_bitcoin_core
-from btcnb.data.readers.builder import MissingOutputsWarning
+from btcnb.data.readers.builder import MissingOutputsWarning, RepeatedTransactionsWarning
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
 from btcnb.data.readers.etl_write import write_etl
@@ -16,6 +16,7 @@ from btcnb.data.readers.wallets import attach_wallets, read_wallet_owners
 __all__ = [
     "MissingOutputsWarning",
     "Node",
+    "RepeatedTransactionsWarning",
     "attach_wallets",
     "read_bitcoin_core",
     "read_dumplings",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from btcnb.data.readers.atomic import replacing_file
+from btcnb.data.readers.atomic import replacing
 from btcnb.data.readers.sidecar import sidecar_of, write_sidecar
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
 from btcnb.errors import ParameterError
@@ -34,10 +34,10 @@ def write_etl(txs: Transactions, path: str | Path, sidecar: bool | None = None) 
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
     if kind == [".parquet"] and not packed:
-        with replacing_file(target) as part:
+        with replacing(target) as part:
             _write_parquet(txs, part)
     elif kind and kind[0] in _JSON:
-        with replacing_file(target) as part, gzip.open(part, "wt") if packed else part.open("w") as stream:
+        with replacing(target) as part, gzip.open(part, "wt") if packed else part.open("w") as stream:
             stream.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in _records(txs))
     else:
         raise ParameterError(

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import requests
 from tqdm import tqdm
 
-from btcnb.data.readers.atomic import replacing_file
+from btcnb.data.readers.atomic import replacing
 from btcnb.errors import DataError
 
 WARMING_UP = -28
@@ -133,7 +133,7 @@ def _block(node: Node, height: int, block_hash: str, folder: Path | None) -> Any
             pass  # a damaged or outdated entry is fetched again
     block, text = node.call("getblock", block_hash, 3)
     if kept is not None:
-        with replacing_file(kept) as part:
+        with replacing(kept) as part:
             part.write_bytes(gzip.compress(text.encode(), compresslevel=3, mtime=0))
     return block
 

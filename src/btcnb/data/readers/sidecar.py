@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.readers.atomic import replacing_file
+from btcnb.data.readers.atomic import replacing
 from btcnb.data.transactions import UNKNOWN, Transactions, Truth
 from btcnb.errors import DataError
 
@@ -41,7 +41,7 @@ def write_sidecar(txs: Transactions, path: Path) -> None:
                 for name in ("label", "coinjoin", "change")
             },
         }
-    with replacing_file(path) as part:
+    with replacing(path) as part:
         part.write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
 
 
