@@ -28,11 +28,14 @@ from btcnb.data.contract import (
     texts,
 )
 from btcnb.errors import DataError
+from btcnb.store import storable
 
 __all__ = ["INPUT_COLUMNS", "OUTPUT_COLUMNS", "SCRIPT_TYPES", "TRANSACTION_COLUMNS", "UNKNOWN", "Transactions", "Truth"]
 
 IntArray = npt.NDArray[np.int64]
 
+
+@storable("truth")
 @dataclass(frozen=True)
 class Truth:
     """What only a simulator (or a wallet's owner) knows. Every array is aligned with the ids of its `Transactions`.
@@ -61,6 +64,7 @@ class Truth:
         )
 
 
+@storable("transactions")
 @dataclass(frozen=True)
 class Transactions:
     """Transactions in columns. Build one with `Transactions.checked`, which validates; treat the tables as read-only.

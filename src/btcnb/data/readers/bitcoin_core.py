@@ -23,7 +23,7 @@ from btcnb.errors import DataError, ParameterError
 
 SATOSHI = 100_000_000
 """Satoshi in one bitcoin."""
-_KEYS = re.compile(rb'"(tx|previousblockhash|merkleroot|nTx)"\s*:')
+_KEYS = re.compile(rb'"(tx|nTx|previousblockhash|merkleroot)"\s*:')
 _DETAIL = "ask the node for `getblock <hash> 2` or, better, `getblock <hash> 3`, which tells previous outputs"
 
 
@@ -194,9 +194,9 @@ def _whole(value: Any, where: str, field: str) -> int:
     return value
 
 
-def looks_like_bitcoin_core(found: Sequence[Member]) -> bool:
-    """Whether one of the JSON files starts like a block."""
-    return any(_KEYS.search(member.head()) for member in _json(found))
+def looks_like_bitcoin_core(head: bytes) -> bool:
+    """Whether a file starts like the JSON of a block."""
+    return head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None
 
 
 def _json(found: Sequence[Member]) -> list[Member]:

@@ -97,20 +97,17 @@ def _chosen(path: str | Path, names: str | Sequence[str] | None) -> list[Member]
         raise DataError(path, "files", "no Dumplings file (*.txt) is there", "check the path and the names")
     if len(found) == 1:
         return found
-    return [member for member in found if _is_known(member) or _has_separator(member)]
+    return [member for member in found if _is_wanted(member)]
 
 
-def looks_like_dumplings(found: Sequence[Member]) -> bool:
-    """Whether one of the files is text whose first line has the separator."""
-    return any(_has_separator(member) for member in found if member.name.lower().endswith((".txt", ".txt.gz")))
+def looks_like_dumplings(head: bytes) -> bool:
+    """Whether the first line has the separator behind a transaction id."""
+    return re.match(rb"(\xef\xbb\xbf)?\s*[0-9a-f]{64}:::", head) is not None
 
 
-def _is_known(member: Member) -> bool:
-    return any(fnmatch(member.stem, pattern) for pattern in _KNOWN_FILES)
-
-
-def _has_separator(member: Member) -> bool:
-    return b":::" in member.head(256)
+def _is_wanted(member: Member) -> bool:
+    """A known name, whatever it holds; or any text whose first line has the separator."""
+    return any(fnmatch(member.stem, pattern) for pattern in _KNOWN_FILES) or b":::" in member.head(256)
 
 
 def _parsed(member: Member) -> Iterator[_Line]:

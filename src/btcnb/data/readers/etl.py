@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -50,10 +50,9 @@ def read_etl(
     return restore(txs, sidecar) if sidecar.exists() else txs
 
 
-def looks_like_etl(found: Sequence[Member]) -> bool:
-    """Whether one of the files is Parquet, or JSON with the schema's own keys."""
-    heads = (member.head() for member in found if not member.name.endswith(SUFFIX))
-    return any(head[:4] == b"PAR1" or (head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head)) for head in heads)
+def looks_like_etl(head: bytes) -> bool:
+    """Whether a file starts like Parquet, or like JSON with the schema's own keys."""
+    return head.startswith(b"PAR1") or (head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None)
 
 
 def _parts(member: Member, unit: int) -> Iterator[Raw]:
