@@ -73,7 +73,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "lock_time": (0, _WORD),
     "size": (0, _WORD),
     "virtual_size": (0, _WORD),
-    "fee": (UNKNOWN, MAX_MONEY),
+    "fee": (UNKNOWN, 2**63 - 1),  # the difference of sums
     "spent_output_index": (UNKNOWN, _WORD),
     "inputs.value": (UNKNOWN, MAX_MONEY),
     "value": (0, MAX_MONEY),
@@ -113,7 +113,7 @@ def gate(
             low = UNKNOWN if unnumbered and column == "index" else low
             require(values >= low, values, source, where, f"expected at least {low}")
             require(values <= high, values, source, where, f"expected at most {high}")
-        if column == "value" and np.maximum(values, 0).sum(dtype=np.float64) >= 2**63:
+        if column in ("value", "fee") and np.maximum(values, 0).sum(dtype=np.float64) >= 2**63:
             raise DataError(source, where, "the sum of all does not fit 64 bits", "check the unit of the amounts")
     return passed
 

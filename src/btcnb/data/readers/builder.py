@@ -14,7 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.contract import INPUT_COLUMNS, OUTPUT_COLUMNS, TRANSACTION_COLUMNS, UNKNOWN, gate, texts
+from btcnb.data.contract import (
+    INPUT_COLUMNS,
+    MAX_MONEY,
+    OUTPUT_COLUMNS,
+    TRANSACTION_COLUMNS,
+    UNKNOWN,
+    gate,
+    require,
+    texts,
+)
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 
@@ -118,6 +127,8 @@ def _gated(parts: Sequence[Raw], source: str) -> Raw:
             joined["tx"] = np.concatenate([piece["tx"] + base for piece, base in zip(pieces, first, strict=False)])
         tables.append(gate(joined, kinds, source, table, unnumbered=True))
     texts(tables[0]["hash"], source, "transactions.hash")
+    fee = tables[0]["fee"]
+    require(fee <= MAX_MONEY, fee, source, "transactions.fee", f"expected at most {MAX_MONEY}")
     return Raw(*tables)
 
 

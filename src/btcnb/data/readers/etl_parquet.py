@@ -22,8 +22,7 @@ ROWS_A_PART = 50_000
 def read_parquet(member: Member, unit: int) -> Iterator[Raw]:
     """The transactions of one file, a part at a time."""
     with reading(member.source, "Parquet", "is broken or cut short", "fetch it again"):
-        file = pq.ParquetFile(member.seekable(), page_checksum_verification=True)
-        _require_modest(file.metadata, member)
+        file = open_parquet(member)
         wanted = [name for name in file.schema_arrow.names if name not in ("script_asm", "block_hash")]
         for column in ("hash", "block_number", "outputs"):
             if column not in wanted:
@@ -35,17 +34,15 @@ def read_parquet(member: Member, unit: int) -> Iterator[Raw]:
             first += len(batch)
 
 
-def _require_modest(metadata: Any, member: Member) -> None:
-    """A few bytes can stand for billions of equal values."""
-    columns = [
-        metadata.row_group(group).column(column)
-        for group in range(metadata.num_row_groups)
-        for column in range(metadata.num_columns)
-    ]
+def open_parquet(member: Member) -> Any:
+    """A Parquet file whose content is of modest size: a few bytes can stand for billions of equal values."""
+    file = pq.ParquetFile(member.seekable(), page_checksum_verification=True)
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    columns = [group.column(number) for group in groups for number in range(group.num_columns)]
     values = max((column.num_values for column in columns), default=0)
     grown = sum(column.total_uncompressed_size for column in columns)
-    size = member.path.stat().st_size
-    require_harmless(member.source, "Parquet", size, max(grown, values, metadata.num_rows))
+    require_harmless(member.source, "Parquet", member.path.stat().st_size, max(grown, values, file.metadata.num_rows))
+    return file
 
 
 def arrow_part(batch: Any, source: str, first: int, unit: int) -> Raw:
