@@ -30,7 +30,7 @@ def mask_of(keep: Any, number: int) -> Mask:
 def kept_rows(
     transactions: pd.DataFrame, inputs: pd.DataFrame, outputs: pd.DataFrame, num_addresses: int, mask: Mask
 ) -> tuple[pd.DataFrame, pd.DataFrame, Mask]:
-    """Inputs and outputs of the transactions in `mask` (T,), renumbered, and the mask (A,) of the addresses they use."""
+    """Inputs and outputs of the transactions in `mask` (T,), renumbered, and the mask (A,) of the addresses in use."""
     kept_outputs = mask[outputs["tx"].to_numpy()]
     new_output = _renumbering(kept_outputs)
     parents, hashes = outputs["tx"].to_numpy(), transactions["hash"].to_numpy(dtype=object)

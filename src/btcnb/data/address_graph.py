@@ -138,7 +138,9 @@ class AddressGraph:
         strange = alias.isna() | alias.isin(["", np.inf, -np.inf])
         if strange.any():
             row = int(strange.to_numpy().argmax())
-            raise DataError(source, "clusters.alias", f"row {row} is empty, NaN or infinite", "name every node's cluster")
+            raise DataError(
+                source, "clusters.alias", f"row {row} is empty, NaN or infinite", "name every node's cluster"
+            )
         _require_amounts(self.nodes, NODE_COLUMNS[1:], NEVER_ABSENT, source, "nodes")
         _require_amounts(self.edges, EDGE_COLUMNS[2:], EDGE_COLUMNS, source, "edges")
         return self
@@ -163,7 +165,9 @@ def _require_numbers(values: pd.Series, filled: bool, source: str, name: str) ->
     for problem, bad in (("negative", values < 0), ("infinite", values.isin([np.inf]))):
         if bad.any():
             row = int(bad.to_numpy(dtype=bool, na_value=False).argmax())
-            raise DataError(source, name, f"row {row} is {problem} ({values.iloc[row]})", "write finite numbers from 0 on")
+            raise DataError(
+                source, name, f"row {row} is {problem} ({values.iloc[row]})", "write finite numbers from 0 on"
+            )
 
 
 def _require_ids(values: pd.Series, source: str, name: str) -> None:

@@ -141,7 +141,8 @@ def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
 
 def plain(text: Any) -> str:
     """Text from data for one line of a message or page: what cannot be printed becomes a blank."""
-    return "".join(letter if letter.isprintable() else " " for letter in str(text))
+    told = str(text)
+    return told if told.isprintable() else "".join(letter if letter.isprintable() else " " for letter in told)
 
 
 def _cast(values: Any, kind: str) -> npt.NDArray[Any]:

@@ -43,7 +43,9 @@ def fetch_release(
     into place when its hash is right; one that broke off goes on where it stopped. Nothing fetched is ever unpickled.
     """
     if base is not None and "@" in base:
-        raise ParameterError("base: an address with a user name or password is not taken, because addresses are logged.")
+        raise ParameterError(
+            "base: an address with a user name or password is not taken, because addresses are logged."
+        )
     target = Path(folder) if folder is not None else Path(pooch.os_cache("btcnb")) / doi.rpartition("/")[2]
     repository = _repository(doi, base, timeout)
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)

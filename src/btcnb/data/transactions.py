@@ -225,11 +225,16 @@ class Transactions:
                 continue
             if np.shape(array) != (number,):
                 raise DataError(
-                    self.source, f"truth.{name}", f"holds {np.size(array)} entries", f"expected one for each of {number}"
+                    self.source,
+                    f"truth.{name}",
+                    f"holds {np.size(array)} entries",
+                    f"expected one for each of {number}",
                 )
             if number and np.asarray(array).dtype.kind not in kind:
                 problem = f"holds {np.asarray(array).dtype}"
-                raise DataError(self.source, f"truth.{name}", problem, "expected text" if "O" in kind else "expected ids")
+                raise DataError(
+                    self.source, f"truth.{name}", problem, "expected text" if "O" in kind else "expected ids"
+                )
 
 
 def _offsets(groups: IntArray, number: int) -> IntArray:

@@ -84,7 +84,7 @@ class Member:
 class _Capped(io.RawIOBase):
     """A stream that refuses to grow beyond what its packed size allows."""
 
-    def __init__(self, stream: IO[bytes], source: str, packed: int) -> None:
+    def __init__(self, stream: gzip.GzipFile, source: str, packed: int) -> None:
         self.stream, self.source, self.packed, self.got = stream, source, packed, 0
 
     def readable(self) -> bool:

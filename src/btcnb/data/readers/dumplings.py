@@ -72,13 +72,14 @@ def read_dumplings(
     """
     lines: dict[str, _Line] = {}
     for member in _chosen(path, names):
+        file = member.stem
         for line in _parsed(member):
             known = lines.setdefault(line.txid, line)
             if known.told() != line.told():
                 raise DataError(member.source, "txid", f"{line.txid} stands there twice with other content", "keep one")
             known.index = max(known.index, line.index)
-            if member.stem not in known.files:
-                known.files.append(member.stem)
+            if file not in known.files:
+                known.files.append(file)
     listed = list(lines.values())
     fill_positions(listed)
     txs = assemble([_raw(listed, _numbers(listed, heights, path))], str(path))
@@ -111,11 +112,12 @@ def _is_wanted(member: Member) -> bool:
 
 
 def _parsed(member: Member) -> Iterator[_Line]:
+    source = member.source
     with member.open() as stream:
         for number, content in enumerate(stream, start=1):
             text = content.decode("utf-8-sig", errors="replace").strip()
             if text:
-                yield _line(text, f"{member.source}, line {number}")
+                yield _line(text, f"{source}, line {number}")
 
 
 def _line(text: str, where: str) -> _Line:

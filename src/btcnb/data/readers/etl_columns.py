@@ -26,6 +26,8 @@ Where = Callable[[int, str], tuple[str, str]]
 
 SATOSHI_PER = {"satoshi": 1, "btc": 100_000_000}
 _NULLDATA = scripts.TYPE_CODE["nulldata"]
+_SECONDS = 10**11  # a block time in seconds has ten digits
+_FINER = 3  # units it may be told in otherwise: milliseconds, microseconds, nanoseconds
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -68,7 +70,7 @@ class Columns:
     def whole(self, name: str, default: int | None = None, unit: int = 1, low: int | None = 0) -> Any:
         """Whole numbers, times `unit`; `default` stands for None. None without one, or below `low`, is an error."""
         column = self.columns.get(name)
-        numbers, known = _integers(column) if column is not None else (None, None)
+        numbers, known = _integers(column)
         if numbers is not None and (default is not None or known.all()):
             limit = (2**63 - 1) // unit
             fits = (numbers >= (-limit if low is None else low)) & (numbers <= limit)
@@ -95,8 +97,11 @@ class Columns:
 
     def flags(self, name: str) -> list[bool | None]:
         """True, False or None, also written as text or as 1 and 0."""
+        values = self.values(name)
+        if set(map(type, values)) <= {bool, type(None)}:
+            return values
         found: list[bool | None] = []
-        for row, value in enumerate(self.values(name)):
+        for row, value in enumerate(values):
             flag = None if value is None else _FLAGS.get(str(value).lower())
             if flag is None and value is not None:
                 raise self.error(row, name, f"{_short(value)} is neither true nor false", "write true or false")
@@ -109,6 +114,11 @@ class Columns:
         if column is not None and not isinstance(column, list) and pa.types.is_timestamp(column.type):
             seconds = column.cast(pa.timestamp("s", column.type.tz), safe=False)
             return seconds.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+        numbers, known = _integers(column)
+        if numbers is not None:
+            for _ in range(_FINER):
+                numbers = np.where(numbers > _SECONDS, numbers // 1000, numbers)
+            return np.where(known, numbers, 0)
         seen: dict[str, int | None] = {"": 0}
         texts = ["" if value is None else str(value) for value in self.values(name)]
         for row, text in enumerate(texts):
@@ -224,6 +234,8 @@ def _owners(outputs: Side, outpoint: Callable[[int], str]) -> tuple[npt.NDArray[
 def _integers(column: Any) -> tuple[Any, Any]:
     """Numbers and which of them are told, if the column plainly holds integers; else None twice."""
     try:
+        if column is None:
+            return None, None
         if isinstance(column, list):
             if set(map(type, column)) <= {int}:
                 return np.array(column, dtype=np.int64), np.ones(len(column), dtype=bool)
@@ -249,9 +261,9 @@ def _unwrapped(value: Any) -> Any:
 def _time(text: str) -> int | None:
     try:
         number = Decimal(text)
-        for _ in range(3):  # milliseconds, microseconds, nanoseconds: a block time in seconds has ten digits
-            number = number / 1000 if number > 10**11 else number
-        return int(number) if abs(number) <= 10**11 else None
+        for _ in range(_FINER):
+            number = number / 1000 if number > _SECONDS else number
+        return int(number) if abs(number) <= _SECONDS else None
     except (DecimalException, OverflowError):
         pass
     try:

@@ -115,7 +115,9 @@ def _outputs(txs: Transactions, outputs: Any) -> Any:
     return _records_of(
         index=pa.array(outputs["index"].to_numpy()),
         script_asm=absent,
-        script_hex=pa.array([text if is_hex else None for text, is_hex in zip(owner, script, strict=True)], pa.string()),
+        script_hex=pa.array(
+            [text if is_hex else None for text, is_hex in zip(owner, script, strict=True)], pa.string()
+        ),
         required_signatures=absent.cast(pa.int64()),
         type=_types(outputs["script_type"].to_numpy()),
         addresses=_lists([None if is_hex else text for text, is_hex in zip(owner, script, strict=True)]),

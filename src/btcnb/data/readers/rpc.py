@@ -171,7 +171,7 @@ class Node:
         return type(answer).__name__  # its text may repeat the request
 
     def _exchange(self, body: Any, deadline: float) -> tuple[int, str]:
-        credentials = (self.user.encode(), self.password.encode())
+        credentials: Any = (self.user.encode(), self.password.encode())
         options: Any = {"timeout": self.timeout, "allow_redirects": False, "stream": True}
         with self.connection.post(self.url, json=body, auth=credentials, **options) as reply:
             content = bytearray()

@@ -27,7 +27,9 @@ def sidecar_of(path: str | Path) -> Path:
 
 def sidecar_content(txs: Transactions) -> bytes:
     """Addresses in id order, truth and source, as gzipped JSON."""
-    truth = None if txs.truth is None else {field.name: _plain(getattr(txs.truth, field.name)) for field in fields(Truth)}
+    truth = (
+        None if txs.truth is None else {field.name: _plain(getattr(txs.truth, field.name)) for field in fields(Truth)}
+    )
     content = {"source": txs.source, "addresses": txs.addresses.tolist(), "truth": truth}
     return gzip.compress(json.dumps(content).encode(), mtime=0)
 
