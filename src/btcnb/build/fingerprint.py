@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -12,9 +10,9 @@ from typing import Any
 
 from btcnb.build.chapters import Chapter
 from btcnb.build.imports import Package, scan_source
-from btcnb.build.inputs import digest_path, input_files
+from btcnb.build.inputs import input_files
 from btcnb.build.pairs import content
-from btcnb.build.project import Output, Project, write_atomically
+from btcnb.build.project import Output, Project, digest, digest_path, read_sealed, write_sealed
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,13 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class Stamp:
-    """Kept beside an executed chapter: how it was made. `notebook` is the digest of the executed file itself."""
+    """Kept beside an executed chapter: how it was made. `notebook` and `records` are the digests of what it made."""
 
     chapter: str
     preset: str
     fingerprint: Fingerprint
     notebook: str
+    records: str
     parameters: dict[str, Any]
     changed: list[str]  # parameters that differ from the chapter's defaults
     seconds: float
@@ -68,11 +67,11 @@ def fingerprint(
     if chapter.options.get("reads_records"):
         data |= {f"record {path.stem}": digest_path(path) for path in _other_records(records, chapter)}
     return Fingerprint(
-        text=_digest(content(chapter.notebook)),
-        parameters=_digest({name: repr(value) for name, value in values.items()}),
+        text=digest(content(chapter.notebook)),
+        parameters=digest({name: repr(value) for name, value in values.items()}),
         code=_code_digest(package, modules),
         data=data,
-        versions=_digest([platform.python_version(), digest_path(project.lock) if project.lock.exists() else ""]),
+        versions=digest([platform.python_version(), digest_path(project.lock) if project.lock.exists() else ""]),
     )
 
 
@@ -85,11 +84,7 @@ def _code_digest(package: Package, modules: frozenset[str]) -> str:
     files = {package.modules[name] for name in modules}
     for folder in {path.parent for path in files if path.name == "__init__.py"}:
         files |= {path for path in folder.iterdir() if path.is_file() and path.suffix not in {".py", ".pyc"}}
-    return _digest([[path.relative_to(package.folder).as_posix(), digest_path(path)] for path in sorted(files)])
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+    return digest([[path.relative_to(package.folder).as_posix(), digest_path(path)] for path in sorted(files)])
 
 
 def stamp_path(output: Output, chapter: str) -> Path:
@@ -97,15 +92,17 @@ def stamp_path(output: Output, chapter: str) -> Path:
 
 
 def write_stamp(output: Output, stamp: Stamp) -> None:
-    write_atomically(stamp_path(output, stamp.chapter), json.dumps(asdict(stamp), indent=1, default=str) + "\n")
+    write_sealed(stamp_path(output, stamp.chapter), asdict(stamp))
 
 
 def read_stamp(output: Output, chapter: str) -> Stamp | None:
-    """The stamp of an executed chapter; None if there is none that belongs to the notebook beside it."""
-    path, notebook = stamp_path(output, chapter), output.notebooks / f"{chapter}.ipynb"
-    try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        stamp = Stamp(**{**fields, "fingerprint": Fingerprint(**fields["fingerprint"])})
-        return stamp if digest_path(notebook) == stamp.notebook else None
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
+    """The stamp of an executed chapter; None if there is none that belongs to the notebook and records beside it."""
+    fields = read_sealed(stamp_path(output, chapter))
+    if fields is None:
         return None
+    try:
+        stamp = Stamp(**{**fields, "fingerprint": Fingerprint(**fields["fingerprint"])})
+    except (TypeError, KeyError):  # sealed by another version of this program
+        return None
+    made = (digest_path(output.notebooks / f"{chapter}.ipynb"), digest_path(output.records / f"{chapter}.json"))
+    return stamp if made == (stamp.notebook, stamp.records) else None

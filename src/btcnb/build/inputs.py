@@ -11,7 +11,7 @@ from typing import Any
 
 from btcnb.build.chapters import Chapter
 from btcnb.build.errors import UsageError
-from btcnb.build.project import Project
+from btcnb.build.project import Project, digest_path
 
 REAL_DATA = "BTCNB_REAL_DATA"
 _REFERENCE = "results"  # records of long runs, from which chapters draw their reference columns
@@ -37,17 +37,6 @@ def input_files(
     if any(REAL_DATA in text for text in texts):
         digests[REAL_DATA] = _listing(real_data_folder(project))
     return digests
-
-
-def digest_path(path: Path) -> str:
-    """SHA-256 of a file's content, or of the names and contents of all files in a folder."""
-    if path.is_dir():
-        whole = hashlib.sha256()
-        for file in sorted(item for item in path.rglob("*") if item.is_file()):
-            whole.update(f"{file.relative_to(path).as_posix()}\0{digest_path(file)}\n".encode())
-        return whole.hexdigest()
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def real_data_folder(project: Project) -> Path | None:
