@@ -8,9 +8,9 @@ from tqdm import TqdmWarning
 warnings.filterwarnings("ignore", category=TqdmWarning)
 
 from btcnb.book.chapter import open_chapter  # noqa: E402
-from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, number, record, show, table, verdicts  # noqa: E402
-from btcnb.book.text import Markup, escape, markup  # noqa: E402
+from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, record, show, table, verdicts  # noqa: E402
 from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR, mark_paper, plot_style  # noqa: E402
+from btcnb.book.text import Markup, escape, markup, number  # noqa: E402
 from btcnb.cache import cached as cache  # noqa: E402
 
 __all__ = [

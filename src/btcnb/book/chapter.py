@@ -102,10 +102,9 @@ def _card_myst(learn: Sequence[str], prerequisites: Sequence[str], times: str) -
 def _rerun_myst(name: str, entries: Mapping[str, Parameter]) -> str:
     rows = [[code(e.name), e.annotation, code(repr(e.default)), str(e.range), e.meaning] for e in entries.values()]
     table = pipe_table(["parameter", "type", "default", "range", "meaning"], rows) if rows else ""
-    return (
-        "::::::{admonition} Re-run me\n:class: tip dropdown rerun\n\n"
-        f"```bash\n.venv/bin/papermill notebooks/{name}.ipynb runs/{name}.ipynb{_example(entries)}\n```\n\n{table}\n::::::\n"
-    )
+    command = f".venv/bin/papermill notebooks/{name}.ipynb runs/{name}.ipynb{_example(entries)}"
+    opening = "::::::{admonition} Re-run me\n:class: tip dropdown rerun\n\n"
+    return f"{opening}```bash\n{command}\n```\n\n{table}\n::::::\n"
 
 
 def _example(entries: Mapping[str, Parameter]) -> str:

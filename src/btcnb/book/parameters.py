@@ -91,7 +91,9 @@ def read_parameters(chapter: str, source: str) -> dict[str, Parameter]:
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
-        raise ParameterError(f"{chapter}: the parameters cell is not Python: {error.msg}, line {error.lineno}.") from None
+        raise ParameterError(
+            f"{chapter}: the parameters cell is not Python: {error.msg}, line {error.lineno}."
+        ) from None
     comments = _comments(source)
     found = [_read_statement(chapter, statement, comments) for statement in statements]
     return {parameter.name: parameter for parameter in found}
@@ -116,7 +118,11 @@ def _read_statement(chapter: str, statement: ast.stmt, comments: Mapping[int, st
         ) from None
     annotation = annotation or ("Any" if default is None else type(default).__name__)
     meaning, limits = read_range(comments.get(statement.end_lineno or statement.lineno, ""))
-    if limits and not limits.choices and (limits.low > limits.high or not re.search(r"\b(int|float|Any)\b", annotation)):
+    if (
+        limits
+        and not limits.choices
+        and (limits.low > limits.high or not re.search(r"\b(int|float|Any)\b", annotation))
+    ):
         raise ParameterError(f"{chapter}: parameter `{name}`: {limits} is no range for {annotation}.")
     parameter = Parameter(name, annotation, default, meaning, limits)
     try:

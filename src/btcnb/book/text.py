@@ -7,7 +7,6 @@ everything else that MyST would act on is shown as it stands. A chapter that mea
 from __future__ import annotations
 
 import html
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,9 +83,10 @@ def number(value: Any, form: str | None = None) -> str:
         return "yes" if value else "no"
     if not isinstance(value, int | float | np.integer | np.floating):
         return form.format(value) if form else str(value)
-    if math.isnan(value):
+    size: Any = abs(value)
+    if size != size:
         return "–"
-    if form is None or (form.endswith("e}") and 1e-3 <= abs(value) < 1e4):
+    if form is None or (form.endswith("e}") and 1e-3 <= size < 1e4):
         form = _form(value)
     text = form.format(value)
     if not re.search("[1-9]|inf", text):  # what is left after rounding is zero

@@ -46,7 +46,7 @@ class Kind:
 
     def parse(self, text: str) -> Any:
         """The value that `text` stands for: YAML, or plain text where text is asked for."""
-        candidates = [None] if text in _NOTHING else []
+        candidates: list[Any] = [None] if text in _NOTHING else []
         with contextlib.suppress(*_NOT_YAML):
             value = read_yaml(text)
             quoted = text.startswith(("'", '"'))
@@ -76,7 +76,7 @@ def _adapter(annotation: str) -> TypeAdapter[Any]:
 class _Loader(yaml.SafeLoader):
     """YAML 1.2's numbers and truth: 1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
 
 for _tag, _pattern, _first in (

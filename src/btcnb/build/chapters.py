@@ -11,10 +11,10 @@ from typing import Any
 import yaml
 from nbformat import NotebookNode
 
+from btcnb.book.parameters import Parameter, chapter_parameters
 from btcnb.build.errors import UsageError
 from btcnb.build.pairs import edited, is_paired, notebook_from_text, read_notebook, text_notebooks
 from btcnb.build.project import Project
-from btcnb.book.parameters import Parameter, chapter_parameters
 
 _NAME = re.compile(r"\d\d_\w+")
 
@@ -46,13 +46,9 @@ class Chapter:
         return [cell.source for cell in self.notebook.cells if cell.cell_type == "code" and cell.source.strip()]
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The `btcnb:` block of the chapter's front matter.
-
-        `inputs`: files or patterns it reads, relative to the root; `reads_records`: true if it reads what the other
-        chapters recorded, and so runs after them.
-        """
-        return dict(self.notebook.metadata.get("btcnb", {}))
+    def reads_records(self) -> bool:
+        """`btcnb: {reads_records: true}` in its front matter: it reads what the others recorded, so it runs last."""
+        return bool(dict(self.notebook.metadata.get("btcnb", {})).get("reads_records"))
 
 
 def load_chapters(project: Project) -> list[Chapter]:

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -94,14 +95,15 @@ class Output:
     def html(self, edition: Edition) -> Path:
         return self.folder / ("html" if edition == "full" else "html-student")
 
-    def sweep(self) -> None:
-        """Remove what a build that was killed has left behind; pages caught between two renames come back."""
-        for html in map(self.html, ("full", "student")):
+    def sweep(self, chapters: Container[str]) -> None:
+        """Remove what a killed build and chapters that are no more left behind; pages caught in a rename come back."""
+        for html in (self.html("full"), self.html("student")):
             if (old := html.with_name(f".{html.name}.old")).exists() and not html.exists():
                 old.rename(html)
         leftovers = [path for path in self.folder.glob(".*") if path.name != ".lock"]
         for folder in (self.notebooks, self.records, self.partial):
             leftovers += folder.glob(".*")
+        leftovers += [path for path in self.records.glob("*.json") if path.stem not in chapters]
         for path in leftovers:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -133,22 +135,6 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def digest_path(path: Path) -> str:
-    """SHA-256 of a file's content, or of the names and contents of all files in a folder; empty if there is neither."""
-    if path.is_dir():
-        return digest([[name, digest_path(path / name)] for name in files_below(path)])
-    try:
-        with path.open("rb") as content:
-            return hashlib.file_digest(content, "sha256").hexdigest()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
-
-
-def files_below(folder: Path) -> list[str]:
-    """The files in `folder` and below, as relative paths in order."""
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def digest(value: Any) -> str:
