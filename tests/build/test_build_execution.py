@@ -31,7 +31,7 @@ def scale():
 results = note_read("results/toy.csv").read_text() if note_read("results/toy.csv").exists() else "none"
 with Path("runs.txt").open("a") as runs:
     runs.write("03_third\\n")
-print(scale(), results)
+print(scale(), results, yaml.safe_load("1"))
 ```
 """
 
