@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from btcnb.errors import ParameterError
+from btcnb.store.reads import note_read
 
 TABLE = Path(__file__).with_name("sizes.yml")
 PRESETS = ("quick", "standard", "paper")
@@ -30,6 +31,7 @@ class Size:
 
 def size(name: str) -> Size:
     """The size of that name."""
+    note_read(TABLE)
     table = _table()
     if name not in table:
         raise ParameterError(f"size is {name!r}, but must be one of {', '.join(map(repr, table))}.")

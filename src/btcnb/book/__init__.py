@@ -8,10 +8,12 @@ from tqdm import TqdmWarning
 warnings.filterwarnings("ignore", category=TqdmWarning)
 
 from btcnb.book.chapter import open_chapter  # noqa: E402
+from btcnb.book.needs import whose  # noqa: E402
 from btcnb.book.output import Row, Verdict, data_source, glue, in_the_paper, record, show, table, verdicts  # noqa: E402
+from btcnb.book.reading import real_data, results  # noqa: E402
 from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR, mark_paper, plot_style  # noqa: E402
 from btcnb.book.text import Markup, escape, markup, number  # noqa: E402
-from btcnb.cache import cached as cache  # noqa: E402
+from btcnb.store import kept  # noqa: E402
 
 __all__ = [
     "COLOURS",
@@ -20,18 +22,21 @@ __all__ = [
     "Markup",
     "Row",
     "Verdict",
-    "cache",
     "data_source",
     "escape",
     "glue",
     "in_the_paper",
+    "kept",
     "mark_paper",
     "markup",
     "number",
     "open_chapter",
     "plot_style",
+    "real_data",
     "record",
+    "results",
     "show",
     "table",
     "verdicts",
+    "whose",
 ]

@@ -59,6 +59,11 @@ def read_release_splits(path: str | Path) -> dict[str, AddressGraph]:
     return {name: _graph(split, path) for name, split in _splits(path).items()}
 
 
+def release_splits(path: str | Path) -> tuple[str, ...]:
+    """The names of the graphs in a folder or zip; one of them may be empty when there is one graph only."""
+    return tuple(_splits(path))
+
+
 def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | Path, format: Format = "csv") -> Path:
     """Write one graph into the folder `path`, or several into one folder each below it; all of it or nothing.
 

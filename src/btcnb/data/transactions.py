@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.errors import DataError
+from btcnb.store import storable
 
 IntArray = npt.NDArray[np.int64]
 
@@ -68,6 +69,7 @@ OUTPUT_COLUMNS: dict[str, str] = {
 }
 
 
+@storable("truth")
 @dataclass(frozen=True)
 class Truth:
     """What only a simulator (or a wallet's owner) knows. Every array is aligned with the ids of its `Transactions`.
@@ -86,6 +88,7 @@ class Truth:
     change: IntArray | None = None
 
 
+@storable("transactions")
 @dataclass(frozen=True)
 class Transactions:
     """Transactions in columns. Build one with `Transactions.checked`, which validates; treat the tables as read-only.

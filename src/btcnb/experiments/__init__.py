@@ -1,1 +1,17 @@
-"""Part IV: the experiments. Only notebooks and the command line import this."""
+"""Part IV: recipes, their stages, and the experiments made of them."""
+
+from btcnb.experiments.recipe import ClusterConfig, Recipe, baseline, recipe
+from btcnb.experiments.stages import coarse, community_baseline, embeddings, forest, scores, trained
+
+__all__ = [
+    "ClusterConfig",
+    "Recipe",
+    "baseline",
+    "coarse",
+    "community_baseline",
+    "embeddings",
+    "forest",
+    "recipe",
+    "scores",
+    "trained",
+]

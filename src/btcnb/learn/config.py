@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from btcnb.errors import ParameterError
+from btcnb.store import storable
 
 Architecture = Literal["gat", "gcn", "sage"]
 Objective = Literal["contrastive", "gae", "dgi"]
@@ -15,6 +16,7 @@ OutputHeads = Literal["mean", "one"]
 Keep = Literal["best", "last"]
 
 
+@storable("train-config")
 @dataclass(frozen=True)
 class TrainConfig:
     """The defaults are the paper's table of hyper-parameters; where the paper is silent, the line says so."""

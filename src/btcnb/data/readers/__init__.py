@@ -10,10 +10,12 @@ from btcnb.data.readers.builder import MissingOutputsWarning
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
 from btcnb.data.readers.etl_write import write_etl
+from btcnb.data.readers.registry import READERS, sniff
 from btcnb.data.readers.rpc import Node
 from btcnb.data.readers.wallets import attach_wallets, read_wallet_owners
 
 __all__ = [
+    "READERS",
     "MissingOutputsWarning",
     "Node",
     "attach_wallets",
@@ -21,5 +23,6 @@ __all__ = [
     "read_dumplings",
     "read_etl",
     "read_wallet_owners",
+    "sniff",
     "write_etl",
 ]

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, fields, replace
 
 from btcnb.errors import ParameterError
+from btcnb.store import storable
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ SPLITS: dict[str, Split] = {
 """The five graphs of the paper. Each real interval is 1,000 blocks long; a preset may simulate fewer."""
 
 
+@storable("coinjoin-rates")
 @dataclass(frozen=True)
 class CoinJoinRates:
     """Expected number of transactions a block, per protocol (0 switches a protocol off).
@@ -43,6 +45,7 @@ class CoinJoinRates:
     whirlpool_tx0: float = 0.05
 
 
+@storable("simulation")
 @dataclass(frozen=True)
 class SimulationConfig:
     """Everything `simulate` depends on: the same config gives the same bytes."""
