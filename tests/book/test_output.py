@@ -14,6 +14,7 @@ from btcnb import book
 from btcnb.book import chapter, output
 from btcnb.book.parameters import read_parameters
 from btcnb.errors import ParameterError
+from btcnb.store.reach import Package
 
 
 @pytest.fixture
@@ -277,3 +278,13 @@ def test_plain_papermill_is_told_too(tmp_path: Path) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), tmp_path / "a.ipynb")
     with pytest.raises(papermill.PapermillExecutionError, match="does not know the parameter `draw`"):
         papermill.execute_notebook(tmp_path / "a.ipynb", tmp_path / "b.ipynb", {"draw": 3}, progress_bar=False)
+
+
+def test_every_name_for_chapters_is_there_and_the_code_behind_it_is_followed() -> None:
+    for name in dir(book):
+        assert getattr(book, name) is not None
+        home = f"{book._HOMES[name]}.{name}"
+        reached = Package().of_source([f"from btcnb import book\nbook.{name}"]).symbols
+        assert home in reached or home.startswith("btcnb.store."), name
+    with pytest.raises(AttributeError):
+        _ = book.nothing
