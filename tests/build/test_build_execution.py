@@ -219,6 +219,32 @@ def test_running_times_are_written_for_the_cards(book: MiniBook) -> None:
     assert "02_second,paper,7" in rows and "02_second,quick,999" not in rows
 
 
+def test_another_folder_of_real_files_runs_the_chapters_that_read_them(
+    book: MiniBook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "# Real\n\n```{code-cell}\nimport os\nfrom pathlib import Path\nfrom btcnb.store import note_read\n"
+        "note_read(Path(os.environ.get('BTCNB_REAL_DATA', '../shared/data')).resolve() / 'mixes')\n"
+        "with Path('runs.txt').open('a') as runs:\n    runs.write('04_real\\n')\n```\n"
+    )
+    book.chapter("04_real", text)
+    real = tmp_path / "real"
+
+    def runs() -> list[str]:
+        assert book.execute() == 0
+        return book.take_runs()
+
+    monkeypatch.delenv("BTCNB_REAL_DATA", raising=False)
+    assert runs() == ["04_real"]
+    monkeypatch.setenv("BTCNB_REAL_DATA", str(real))
+    assert runs() == []  # there is nothing in this one either
+    (real / "mixes").mkdir(parents=True)
+    (real / "mixes" / "a.txt").write_text("1")
+    assert runs() == ["04_real"]
+    monkeypatch.delenv("BTCNB_REAL_DATA")
+    assert runs() == ["04_real"]
+
+
 def test_a_chapter_may_read_what_the_others_recorded(tmp_path: Path) -> None:
     book = MiniBook.create(tmp_path / "book")
     text = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import nbformat
 from filelock import FileLock, Timeout
 
+from btcnb.book.text import without_credentials
 from btcnb.build.assemble import assemble
 from btcnb.build.chapters import Chapter, load_chapters, select
 from btcnb.build.errors import BuildError, UsageError
@@ -24,6 +25,7 @@ from btcnb.build.fingerprint import (
     fingerprint,
     read_log,
     read_stamp,
+    real_data_folder,
     stamp_path,
     write_stamp,
 )
@@ -178,7 +180,7 @@ def _due(build: _Build, chapters: Sequence[Chapter]) -> list[Chapter]:
 def _states(build: _Build, chapters: Sequence[Chapter]) -> Iterable[ChapterState]:
     """How things stand now, code included: the package is read anew each time."""
     package = Package(build.project.source / "btcnb")
-    seen: dict[str, str] = {}
+    seen: dict[Path, str] = {}
     for chapter in chapters:
         now = fingerprint(package, chapter, build.values[chapter.name])
         records = _other_records(build, chapter)
@@ -186,9 +188,9 @@ def _states(build: _Build, chapters: Sequence[Chapter]) -> Iterable[ChapterState
         stamp = read_stamp(build.output, chapter.name)
         changes: list[str] = []
         if stamp:
-            reads = {**dict.fromkeys(records, ABSENT), **stamp.reads}  # a chapter that has come since had no record
-            changes = now.changes(stamp.fingerprint)
-            changes += [f"content of {path}" for path in changed_reads(build.project.root, reads, seen)]
+            known = {**dict.fromkeys(records, ABSENT), **stamp.reads}  # a chapter that has come since had no record
+            paths = changed_reads(build.project.root, replace(stamp, reads=known), seen)
+            changes = now.changes(stamp.fingerprint) + [f"content of {path}" for path in paths]
         yield ChapterState(chapter, stamp, tuple(changes))
 
 
@@ -253,6 +255,7 @@ def _publish(build: _Build, chapter: Chapter, event: Finished) -> None:
         preset=build.request.preset,
         fingerprint=build.prints[name],
         reads={**read_log(_reads(build, name)), **build.records[name]},
+        real_data=str(real_data_folder(build.project.root)),
         notebook=digest_path(target),
         records=digest_path(records),
         parameters=json.loads(json.dumps(build.values[name])),
@@ -277,7 +280,7 @@ def _failure(build: _Build, event: Failed) -> str:
     ]
     if event.first_line:
         lines.append(f"    cell:     {event.first_line}")
-    lines.append("    error:    " + _clip(event.error).replace("\n", "\n              "))
+    lines.append("    error:    " + without_credentials(_clip(event.error)).replace("\n", "\n              "))
     if partial.exists():
         lines.append(f"    notebook: {build.project.relative(partial)}")
     return "\n".join(lines)

@@ -7,12 +7,14 @@ runs (`btcnb.store.note_read`). All of it is compared by content, nothing by tim
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from btcnb.book.reading import REAL_DATA
 from btcnb.build.chapters import Chapter
 from btcnb.build.pairs import content
 from btcnb.build.project import Output, digest, read_sealed, write_sealed
@@ -50,6 +52,7 @@ class Stamp:
     preset: str
     fingerprint: Fingerprint
     reads: dict[str, str]  # path from the root -> digest of what was there
+    real_data: str  # the folder of real files at the time
     notebook: str
     records: str
     parameters: dict[str, Any]
@@ -73,11 +76,27 @@ def fingerprint(package: Package, chapter: Chapter, values: Mapping[str, Any]) -
     )
 
 
-def changed_reads(root: Path, reads: Mapping[str, str], seen: dict[str, str]) -> list[str]:
-    """The paths whose content is no longer what it was; `seen` remembers digests from chapter to chapter."""
-    for path in reads.keys() - seen.keys():
-        seen[path] = digest_path(root / path)
-    return [path for path, mark in sorted(reads.items()) if seen[path] != mark]
+def real_data_folder(root: Path) -> Path:
+    """Where real files are looked for now."""
+    chosen = os.environ.get(REAL_DATA)
+    return Path(chosen).absolute() if chosen else root.parent / "shared" / "data"
+
+
+def changed_reads(root: Path, stamp: Stamp, seen: dict[Path, str]) -> list[str]:
+    """The paths whose content is no longer what it was; `seen` remembers digests from chapter to chapter.
+
+    Real files are compared with those of today's folder, which may be another one than at the time.
+    """
+    changed = []
+    for path, mark in sorted(stamp.reads.items()):
+        place = root / path
+        if place.is_relative_to(stamp.real_data):
+            place = real_data_folder(root) / place.relative_to(stamp.real_data)
+        if place not in seen:
+            seen[place] = digest_path(place)
+        if seen[place] != mark:
+            changed.append(path)
+    return changed
 
 
 def read_log(path: Path) -> dict[str, str]:

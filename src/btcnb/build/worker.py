@@ -82,13 +82,13 @@ def _run(job: Job, connection: Connection) -> Event:
     notebook = nbformat.reads(job.notebook, as_version=4)
     progress = _Progress(job.chapter, connection)
     private = job.target.parent / f".{job.chapter}"  # kernels' connection files and history, out of the user's home
-    private.mkdir(parents=True, exist_ok=True)
     os.environ.update(
         job.environment | {"IPYTHONDIR": str(private / "ipython"), "JUPYTER_RUNTIME_DIR": str(private / "runtime")}
     )
     _ReportingEngine.progress = progress
     connection.send(CellStarted(job.chapter, 0, sum(map(_is_code, notebook.cells)), ""))
     try:
+        private.mkdir(parents=True, exist_ok=True)
         execute_notebook(
             notebook,
             str(job.target),
