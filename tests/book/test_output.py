@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 import papermill
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from btcnb import book
 from btcnb.book import chapter, output
 from btcnb.book.parameters import read_parameters
+from btcnb.book.text import pipe_table
 from btcnb.errors import ParameterError
 from btcnb.store.reach import Package
 
@@ -130,19 +133,19 @@ HOSTILE = (
 )
 
 
-def rendered(markdown: str) -> str:
+def rendered_tokens(markdown: str) -> list[Any]:
     from myst_parser.config.main import MdParserConfig
     from myst_parser.mdit_to_docutils.base import DocutilsRenderer
     from myst_parser.parsers.mdit import create_md_parser
 
     extensions = {"amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes", "substitution"}
     parser = create_md_parser(MdParserConfig(enable_extensions=extensions), DocutilsRenderer)
-    return " ".join(
-        f"{child.type}:{child.content}"
-        for token in parser.parse(markdown)
-        if token.type == "inline"
-        for child in token.children or []
-    )
+    return [token for token in parser.parse(markdown) if token.type == "inline"]
+
+
+def rendered(markdown: str) -> str:
+    children = [child for token in rendered_tokens(markdown) for child in token.children or []]
+    return " ".join(f"{child.type}:{child.content}" for child in children)
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -161,6 +164,22 @@ def test_text_from_data_stays_text(shown: list[dict[str, Any]], text: str) -> No
         "math_inline",
         "footnote_ref",
     }
+
+
+ACTIVE = {"html_inline", "myst_role", "link_open", "image", "substitution_inline", "footnote_ref", "hardbreak"}
+
+
+@given(st.text(alphabet="ab <>&{}[]()`$|\\\\!*_~^:#/\"'\n\r\x0b\u2028", max_size=40))
+@example("`a$b`$ {doc}`x`")
+@example("$a`b$ {doc}`x`")
+@example("\\\\`{doc}`x``")
+def test_no_text_escapes_its_cell(text: str) -> None:
+    table = pipe_table(["name", "next"], [[text, "end"]])
+    assert len(table.split("\n")) == 3
+    inline = rendered_tokens(table)
+    assert len(inline) == 4  # two cells in the head, two in the body
+    assert inline[3].content == "end"
+    assert not {child.type for token in inline for child in token.children or []} & ACTIVE
 
 
 def test_a_cell_keeps_what_a_chapter_writes_in_it(shown: list[dict[str, Any]]) -> None:

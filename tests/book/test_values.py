@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from btcnb.book.parameters import read_parameters
 from btcnb.book.values import Kind, read_range
+from btcnb.errors import ParameterError
 
 
 @pytest.mark.parametrize(
@@ -148,3 +151,23 @@ def test_ranges(comment: str, meaning: str, inside: list[Any], outside: list[Any
     assert words == meaning
     assert [limits.problem(value) for value in inside] == [""] * len(inside)
     assert all(limits.problem(value) for value in outside)
+
+
+@given(st.text(), st.sampled_from(["int", "float", "str", "bool", "list[int]", "tuple[str, ...]", "dict[str, int]"]))
+@example("[" * 2000, "int")
+@example("&a [*a]", "list[int]")
+@example("{[1]: 2}", "dict[str, int]")
+@example("9" * 5000, "int")
+@example("!!python/object:os.system x", "str")
+def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
+    with contextlib.suppress(ValueError):
+        Kind(kind).parse(text)
+
+
+@given(st.text())
+@example("a: [int] = 1\x00")
+@example("x = " + "-" * 300 + "1")
+@example("x: int = 1  # [1, 1e999999]")
+def test_any_cell_is_read_or_refused(source: str) -> None:
+    with contextlib.suppress(ParameterError):
+        read_parameters("99_test", source)
