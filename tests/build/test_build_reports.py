@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from btcnb.build.fingerprint import Fingerprint, Stamp
 from btcnb.build.project import Project
+from btcnb.build.provenance import provenance_box
 from btcnb.build.render import _rest
 from btcnb.build.reports import benchmarks_page, current_code, measured_code, verdicts_page
 from btcnb.store.reach import Package
@@ -93,3 +95,26 @@ def test_a_new_style_sheet_makes_the_rendering_start_from_nothing(tmp_path: Path
     assert _rest(Project(tmp_path / "none"), tmp_path, True) == before
     (tmp_path / "book" / "style.css").write_text("p { color: red }")
     assert _rest(Project(tmp_path / "none"), tmp_path, True) != before
+
+
+def test_provenance_prints_the_whole_recipe() -> None:
+    stamp = Stamp(
+        chapter="08_training",
+        preset="quick",
+        fingerprint=Fingerprint(text="", parameters=""),
+        reads={},
+        real_data="",
+        notebook="",
+        records="",
+        parameters={},
+        changed=[],
+        seconds=1.0,
+        cells=1,
+        finished="2026-01-31T17:05:00+00:00",
+        commit="unknown",
+        versions={},
+        machine="",
+    )
+    box = provenance_box(stamp, [{"kind": "recipe", "id": "abc", "fields": {"train.epochs": 3, "source.size": "tiny"}}])
+    assert "`abc`: `train.epochs = 3, source.size = tiny`" in box
+    assert "none: all that decides" in provenance_box(stamp, [])

@@ -52,6 +52,7 @@ def provenance_box(stamp: Stamp, records: Sequence[Mapping[str, Any]]) -> str:
         ("parameters", _parameters(stamp)),
         ("seed", _seeds(stamp.parameters)),
         ("data source", _data_sources(records)),
+        ("recipe", _recipes(records)),
         ("commit", f"`{stamp.commit}`"),
         ("executed", f"{when(stamp.finished)}, {stamp.cells} code cells in {duration_words(stamp.seconds)}"),
         ("machine", stamp.machine),
@@ -87,6 +88,16 @@ def _seeds(parameters: Mapping[str, Any]) -> str:
     return (
         ", ".join(str(value) if name == "seed" else f"{name} {value}" for name, value in seeds.items()) or "none used"
     )
+
+
+def _recipes(records: Sequence[Mapping[str, Any]]) -> str:
+    """Every recipe that the chapter named, with all of its fields: enough to compute the page's numbers again."""
+    found = {}
+    for record in records:
+        if record.get("kind") == "recipe":
+            fields = ", ".join(f"{name} = {value}" for name, value in record["fields"].items())
+            found[record["id"]] = f"{code(record['id'])}: {code(without_credentials(fields))}"
+    return "; ".join(found.values()) or "none: all that decides the numbers stands above"
 
 
 def _data_sources(records: Sequence[Mapping[str, Any]]) -> str:
