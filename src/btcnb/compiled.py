@@ -46,7 +46,7 @@ def _kernels() -> dict[str, str]:
         ".".join(["btcnb", *path.relative_to(PACKAGE).with_suffix("").parts]): path.read_text(encoding="utf-8")
         for path in PACKAGE.rglob("*.py")
     }
-    waiting = [name for name, source in sources.items() if "njit" in source]
+    waiting = [name for name, source in sources.items() if "njit" in source or "import compiled" in source]
     found: dict[str, str] = {}
     while waiting:
         name = waiting.pop()
