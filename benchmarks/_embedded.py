@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from btcnb.data.splits import load_split
+
 from btcnb.learn import embed, prepare, reference_run
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from btcnb import gates
 from btcnb.cluster import _gate
 from btcnb.cluster.coarse import MAX_SIZE
 from btcnb.cluster.communities import ENGINES
@@ -13,8 +14,10 @@ from btcnb.cluster.linkage import LINKAGES
 from btcnb.cluster.purity import MOST_PAIRS, PAPER_PAIRS
 from btcnb.cluster.scores import MIN_DEGREE
 from btcnb.errors import ParameterError
+from btcnb.store import storable
 
 
+@storable("cluster-config")
 @dataclass(frozen=True)
 class ClusterConfig:
     """How embeddings become clusters and scores; the defaults are the paper's. Checked when made.
@@ -73,5 +76,5 @@ def configured(config: ClusterConfig | None, changes: dict[str, Any]) -> Cluster
     if unknown:
         known = ", ".join(field.name for field in fields(ClusterConfig))
         raise ParameterError(f"there is no setting {unknown[0]!r}; known are {known}.")
-    base = ClusterConfig() if config is None else _gate.instance(config, ClusterConfig, "config")
+    base = ClusterConfig() if config is None else gates.instance("config", config, ClusterConfig)
     return replace(base, **changes)

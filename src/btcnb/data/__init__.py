@@ -1,11 +1,10 @@
 """Part I: transactions, heuristics, and the address graph."""
 
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.calibration import calibration
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
 from btcnb.data.fetch import fetch_release
-from btcnb.data.graph import build_graph
+from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
 from btcnb.data.landmarks import landmark_nodes, landmarks
 from btcnb.data.readers import (
@@ -21,20 +20,31 @@ from btcnb.data.readers import (
 from btcnb.data.release import read_release, read_release_splits, write_release
 from btcnb.data.sampling import sample_around, sample_from_coinbase
 from btcnb.data.simulate import CoinJoinRates, SimulationConfig, simulate
-from btcnb.data.splits import SPLIT_NAMES, load_split, load_split_transactions, load_splits
+from btcnb.data.sources import (
+    ROLES,
+    Source,
+    load_graph,
+    load_graphs,
+    load_split,
+    load_split_transactions,
+    load_splits,
+    load_transactions,
+)
+from btcnb.data.structure import calibration
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
 __all__ = [
     "DEFAULT_RULES",
     "PROTOCOLS",
+    "ROLES",
     "SCRIPT_TYPES",
-    "SPLIT_NAMES",
     "AddressGraph",
     "CoinJoinRates",
     "HeuristicConfig",
     "MissingOutputsWarning",
     "Node",
     "SimulationConfig",
+    "Source",
     "Transactions",
     "Truth",
     "attach_wallets",
@@ -51,9 +61,12 @@ __all__ = [
     "heuristic_merges",
     "landmark_nodes",
     "landmarks",
+    "load_graph",
+    "load_graphs",
     "load_split",
     "load_split_transactions",
     "load_splits",
+    "load_transactions",
     "read_bitcoin_core",
     "read_dumplings",
     "read_etl",

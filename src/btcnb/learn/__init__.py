@@ -1,28 +1,13 @@
 """Part III: encoders, neighbour sampling, contrastive tuples, losses, training, embeddings, baselines."""
 
-import os
-
-# A waiting OpenMP thread of torch spins for milliseconds by default, which stalls everybody on a busy machine (a
-# training step took three times as long); a thousand turns (microseconds) are plenty. Read when torch is loaded.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 from btcnb.learn.baselines import baseline_config
 from btcnb.learn.checkpoints import load_model
-from btcnb.learn.communities import communities, tune_resolution
 from btcnb.learn.config import TrainConfig
 from btcnb.learn.embedding import embed, layer_outputs
 from btcnb.learn.encoders import Encoder
 from btcnb.learn.graphs import PreparedGraph, prepare, prepare_arrays
 from btcnb.learn.losses import coinjoin_repulsion, info_nce
 from btcnb.learn.objectives import CoinJoinGraph
-from btcnb.learn.reference import (
-    reference_baseline,
-    reference_baseline_embeddings,
-    reference_communities,
-    reference_config,
-    reference_embeddings,
-    reference_run,
-)
 from btcnb.learn.sampler import NeighbourSampler, neighbour_sampler
 from btcnb.learn.training import Run, train
 from btcnb.learn.tuples import Tuples, TupleSampler
@@ -38,7 +23,6 @@ __all__ = [
     "Tuples",
     "baseline_config",
     "coinjoin_repulsion",
-    "communities",
     "embed",
     "info_nce",
     "layer_outputs",
@@ -46,12 +30,5 @@ __all__ = [
     "neighbour_sampler",
     "prepare",
     "prepare_arrays",
-    "reference_baseline",
-    "reference_baseline_embeddings",
-    "reference_communities",
-    "reference_config",
-    "reference_embeddings",
-    "reference_run",
     "train",
-    "tune_resolution",
 ]

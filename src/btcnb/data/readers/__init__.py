@@ -6,20 +6,24 @@ operations. Measured on one core, in inputs and outputs a second: JSON lines 50,
 """
 
 from btcnb.data.readers.bitcoin_core import read_bitcoin_core
-from btcnb.data.readers.builder import MissingOutputsWarning
+from btcnb.data.readers.builder import MissingOutputsWarning, RepeatedTransactionsWarning
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
 from btcnb.data.readers.etl_write import write_etl
+from btcnb.data.readers.registry import READERS, sniff
 from btcnb.data.readers.rpc import Node
 from btcnb.data.readers.wallets import attach_wallets, read_wallet_owners
 
 __all__ = [
+    "READERS",
     "MissingOutputsWarning",
     "Node",
+    "RepeatedTransactionsWarning",
     "attach_wallets",
     "read_bitcoin_core",
     "read_dumplings",
     "read_etl",
     "read_wallet_owners",
+    "sniff",
     "write_etl",
 ]

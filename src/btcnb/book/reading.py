@@ -1,0 +1,52 @@
+"""What chapters read besides recipes: records of long runs, and real files where they are at hand.
+
+Reading is declaring: what is read here is noted, and a chapter is executed again when it has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from btcnb.errors import DataError
+from btcnb.store import note_read
+from btcnb.store.reads import ROOT
+
+RESULTS = ROOT / "results"
+REAL_DATA = "BTCNB_REAL_DATA"
+
+
+def results(name: str) -> Any:
+    """What `results/<name>` holds: a JSON value or a table (CSV); None where there is no such record.
+
+    name: path below `results/` without its ending, such as `benchmarks/linkage`
+    """
+    for suffix in (".json", ".csv"):
+        path = (RESULTS / name).with_suffix(suffix)
+        if path.exists():
+            note_read(path)
+            try:
+                return json.loads(path.read_text(encoding="utf-8")) if suffix == ".json" else _table(path)
+            except ValueError as error:
+                raise DataError(
+                    path, "record", f"cannot be read ({error})", "make it again, see CONTRIBUTING"
+                ) from None
+    note_read((RESULTS / name).with_suffix(".json"))
+    note_read((RESULTS / name).with_suffix(".csv"))
+    return None
+
+
+def real_data(name: str = "") -> Path | None:
+    """A folder of real files, below `BTCNB_REAL_DATA` or `shared/data` beside the project; None where it is absent."""
+    chosen = os.environ.get(REAL_DATA)
+    place = (Path(chosen) if chosen else ROOT.parent / "shared" / "data") / name
+    note_read(place)
+    return place if place.exists() else None
+
+
+def _table(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, keep_default_na=False, na_values=["", "nan", "NaN"])

@@ -1,0 +1,64 @@
+"""A recipe says completely what is computed: whose data, how an encoder is trained, how its embedding is clustered.
+
+data = Source.of("simulated", size="quick")
+mine = recipe(data, seed=3, encoder="sage", linkage="ward")     # any field of TrainConfig or ClusterConfig
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from btcnb import sizes
+from btcnb.cluster import ClusterConfig
+from btcnb.data import Source
+from btcnb.errors import ParameterError
+from btcnb.learn import TrainConfig, baseline_config
+from btcnb.store import fingerprint, storable
+
+
+@storable("recipe")
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that a number in this book depends on, but for the code and the content of files."""
+
+    source: Source
+    train: TrainConfig
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    @property
+    def id(self) -> str:
+        """A short name: equal for equal recipes, in every process."""
+        return fingerprint(self)[:12]
+
+    def flat(self) -> dict[str, Any]:
+        """One plain value a field, for records and for provenance."""
+        parts = {"source": asdict(self.source), "train": asdict(self.train), "cluster": asdict(self.cluster)}
+        return {f"{part}.{name}": _plain(value) for part, entries in parts.items() for name, value in entries.items()}
+
+
+def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, **changes: Any) -> Recipe:
+    """The recipe of a source: the paper's settings at the source's size, then `changes`; those that are None are not.
+
+    seed: of initialisation, tuples and neighbours; the world's own seed is the source's
+    changes: fields of TrainConfig, or of ClusterConfig (a name that both have, such as `alpha`, is training's: give
+        `cluster` for the other)
+    """
+    given = {name: value for name, value in changes.items() if value is not None}
+    theirs = {item.name for item in fields(TrainConfig)}
+    ours = {item.name for item in fields(ClusterConfig)} - theirs
+    unknown = sorted(set(given) - ours - theirs)
+    if unknown:
+        raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(sorted(ours | theirs))}.")
+    train = {**sizes.size(source.size).training, "seed": seed, **{n: v for n, v in given.items() if n in theirs}}
+    settings = replace(cluster or ClusterConfig(), **{n: v for n, v in given.items() if n in ours})
+    return Recipe(source, TrainConfig(**train), settings)
+
+
+def baseline(recipe: Recipe, name: str) -> Recipe:
+    """The recipe of a baseline encoder (`untrained`, `gae` or `dgi`) trained where the given one is trained."""
+    return replace(recipe, train=baseline_config(name, recipe.train))
+
+
+def _plain(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, tuple | list) else value

@@ -1,0 +1,83 @@
+"""The stages of a recipe, each kept in the store: graphs → model → embeddings → partition → forest → scores.
+
+A stage is keyed by the part of the recipe that decides it: another cut does not train again, another encoder does not
+look for communities again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.cluster import Forest, coarse_partition, communities, dendrograms, evaluate, tune_resolution
+from btcnb.data import Source, load_graph
+from btcnb.experiments.recipe import Recipe
+from btcnb.learn import Run, TrainConfig, embed, train
+from btcnb.store import kept
+
+TRAINING = ("train1", "train2", "train3")
+
+
+def trained(recipe: Recipe) -> Run:
+    """The encoder of a recipe, trained on the three training graphs, steered by the validation graph."""
+    return _trained(recipe.source, recipe.train)
+
+
+def embeddings(recipe: Recipe, role: str = "test") -> npt.NDArray[np.float32]:
+    """One unit row per node of the role's graph, in its order, (N, d)."""
+    return _embeddings(recipe.source, recipe.train, role)
+
+
+def coarse(recipe: Recipe, role: str = "test") -> npt.NDArray[np.int64]:
+    """The coarse partition of the role's graph, one community per node, (N,)."""
+    settings = recipe.cluster
+    return _coarse(recipe.source, role, settings.coarse, settings.max_size, settings.resolution)
+
+
+def forest(recipe: Recipe, role: str = "test") -> Forest:
+    """A dendrogram of the embeddings inside each community of the coarse partition."""
+    return _forest(recipe.source, recipe.train, role, recipe.cluster.method, coarse(recipe, role))
+
+
+@kept
+def scores(recipe: Recipe, role: str = "test") -> dict[str, Any]:
+    """The paper's evaluation of the embedding on the role's graph: purity, NMI, ARI, λ, clusters, seconds."""
+    return evaluate(
+        embeddings(recipe, role),
+        load_graph(recipe.source, role),
+        partition=coarse(recipe, role),
+        config=recipe.cluster,
+        seed=recipe.train.seed,
+    )
+
+
+@kept
+def community_baseline(
+    source: Source, method: str, seed: int = 0, role: str = "test"
+) -> tuple[npt.NDArray[np.int64], float]:
+    """Communities of the role's graph without any features, and their resolution, tuned on the validation graph."""
+    resolution, _ = tune_resolution(load_graph(source, "valid"), method, seed=seed)
+    return communities(load_graph(source, role), method, resolution, seed), resolution
+
+
+@kept
+def _trained(source: Source, config: TrainConfig) -> Run:
+    graphs = [load_graph(source, role) for role in TRAINING]
+    return train(config, graphs, valid=load_graph(source, "valid"), progress=False)
+
+
+@kept
+def _embeddings(source: Source, config: TrainConfig, role: str) -> npt.NDArray[np.float32]:
+    return embed(_trained(source, config).model, load_graph(source, role))
+
+
+@kept
+def _coarse(source: Source, role: str, method: str, max_size: int, resolution: float) -> npt.NDArray[np.int64]:
+    return coarse_partition(load_graph(source, role), max_size, resolution, seed=source.seed, method=method)
+
+
+@kept
+def _forest(source: Source, train: TrainConfig, role: str, method: str, partition: npt.NDArray[np.int64]) -> Forest:
+    return dendrograms(_embeddings(source, train, role), partition, method)

@@ -1,0 +1,74 @@
+"""What was read: every file whose content decides a number is noted, with a digest of that content.
+
+`note_read(path)` tells whoever listens: the results being kept (they are valid only while the file stays the same) and
+the build, which executes a chapter again when something that it read has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+"""The project, where the package lies in one: files below it are noted by their path from here."""
+LOG = "BTCNB_READS"
+"""Environment variable: a file to which every read is appended as one JSON line (path, digest)."""
+ABSENT = "absent"
+
+_listening: ContextVar[tuple[dict[str, str], ...]] = ContextVar("listening", default=())
+
+
+def note_read(path: str | Path) -> Path:
+    """Note that the content of this file (or of all below this folder, or its absence) decides what comes next."""
+    place = Path(path).absolute()
+    tell({relative(place): digest(place)})
+    return place
+
+
+def tell(reads: Mapping[str, str]) -> None:
+    """Pass reads on to everyone who listens."""
+    for listener in _listening.get():
+        listener.update(reads)
+    log = os.environ.get(LOG)
+    if log and reads:
+        lines = "".join(json.dumps({"path": path, "digest": mark}) + "\n" for path, mark in reads.items())
+        with Path(log).open("a", encoding="utf-8") as file:  # one write of a few lines, appended as a whole
+            file.write(lines)
+
+
+@contextmanager
+def recording() -> Iterator[dict[str, str]]:
+    """Collect everything that is noted inside the block: path -> digest."""
+    found: dict[str, str] = {}
+    token = _listening.set((*_listening.get(), found))
+    try:
+        yield found
+    finally:
+        _listening.reset(token)
+
+
+def unchanged(reads: Mapping[str, str], root: Path = ROOT) -> bool:
+    """Whether every file noted in `reads` still has the content it had."""
+    return all(digest(root / path) == mark for path, mark in reads.items())
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else str(path)
+
+
+def digest(path: Path) -> str:
+    """A digest of a file's content, or of all files below a folder; never of a time."""
+    if path.is_dir():
+        whole = hashlib.sha256()
+        for item in sorted(item for item in path.rglob("*") if item.is_file()):
+            whole.update(f"{item.relative_to(path).as_posix()} {digest(item)}\n".encode())
+        return whole.hexdigest()
+    if not path.exists():
+        return ABSENT
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
