@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import prange
 
 from btcnb.cluster._compile import compiled
 from btcnb.cluster._distance import AVERAGE, Table, cluster_distance, dot
@@ -176,6 +177,30 @@ def _renew(i: int, w: Walk) -> bool:
             values[e] = cluster_distance(AVERAGE, w.points, i, w.table, j)
         push(w.lists, i, j, values[e])
     return count[i] > 0 and distances[i, 0] <= bound[i] + 2e-15
+
+
+@compiled()
+def _from_list(i: int, points: Table, own: Int32, table: Table, lists: Lists) -> float:
+    nearest = np.inf
+    for e in range(lists.filled[i]):
+        j = own[lists.ids[i, e]]
+        known = j == own[i]
+        for k in range(e):
+            known = known or own[lists.ids[i, k]] == j
+        if not known:
+            nearest = min(nearest, cluster_distance(AVERAGE, points, i, table, j))
+    return nearest if nearest <= lists.bound[i] + 2e-15 and nearest < np.inf else -1.0
+
+
+@compiled(parallel=True)
+def from_lists(points: Table, own: Int32, table: Table, lists: Lists) -> Float64:
+    """Distance of every point to its nearest other cluster, from lists of a level further down; -1 where they cannot
+    tell. Lists name clusters by their first points, `own` says which cluster a point is in today.
+    """
+    found = np.empty(len(own))
+    for i in prange(len(own)):
+        found[i] = _from_list(i, points, own, table, lists)
+    return found
 
 
 @compiled()

@@ -87,6 +87,7 @@ def below(t: Trees, value: Float64, threshold: float) -> Int64:
     return flatten(t, largest_below(t, value) < threshold)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def inconsistency(t: Trees, depth: int = 2) -> Float64:
     """Inconsistency coefficient of every merge, as SciPy's: (height - mean) / deviation of the merges within `depth`
     levels.

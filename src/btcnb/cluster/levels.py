@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,19 +26,22 @@ from btcnb import gates
 from btcnb.cluster import _climb, _gate
 from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._distance import AVERAGE, Table
-from btcnb.cluster._gate import Bool, Float64, Int64, Trees, UnitRows
-from btcnb.cluster._neighbours import LENGTH, empty_lists
+from btcnb.cluster._gate import Bool, Float64, Int32, Int64, Trees, UnitRows
+from btcnb.cluster._neighbours import LENGTH, Lists, empty_lists
 from btcnb.cluster._progress import nobody
 from btcnb.cluster._search import Centres
 from btcnb.cluster._search import search as search_lists
 from btcnb.cluster._trees import ascending, flatten, layout
-from btcnb.cluster.silhouette import coefficients, distances
+from btcnb.cluster.silhouette import coefficients, inner, nearest
 
 EQUAL = 1e-12
 """Silhouettes closer than this are equal: rounding must not choose between levels."""
 
 SLACK = 1e-9
 """How far a bound must lie below the best silhouette to rule a level out."""
+
+LISTED_FROM = 512
+"""Clusters from which a full search costs more than keeping lists."""
 
 WALK_FROM = 256
 """Points from which ruling levels out pays."""
@@ -115,6 +119,7 @@ class _Search:
         self.paired_at = _climb.first_merge(tree, self.start)
         self.clusters = self.n - 1 - last
         self.scores = np.full(len(last), np.nan)
+        self.listed: dict[int, Lists] = {}  # level -> every point's nearest other clusters there
 
     @property
     def best(self) -> float:
@@ -123,25 +128,27 @@ class _Search:
     def find_best(self) -> None:
         """Scores of all levels that may be the best; the others stay NaN."""
         paired = np.searchsorted(np.sort(self.paired_at), self.last, side="right") / self.n
-        upper = self.probe(len(self.last) - 1)
-        waiting: list[tuple[Probe, Probe]] = []
+        measured = [self.probe(len(self.last) - 1)]
+        while self.clusters[measured[-1].level] < LISTED_FROM and measured[-1].level > self._floor(paired):
+            measured.append(self.probe(self._doubled(measured[-1].level, paired)))
+        waiting = [(lower, upper) for upper, lower in pairwise(measured)]
         walks: list[tuple[int, int]] = []
-        hopeless = 0
-        while True:  # down the tree, clusters doubling; a point alone scores 0, so near the leaves there is no best
-            floor = int(np.searchsorted(paired, self.best - SLACK))
-            if upper.level <= floor:
-                break
-            if hopeless == 2:
-                walks.append((floor, upper.level))
-                break
-            double = int(np.searchsorted(-self.clusters, -2 * self.clusters[upper.level]))
-            lower = self.probe(max(floor, min(double, upper.level - 1)))
-            waiting.append((lower, upper))
-            hopeless = 0 if self._promising(lower, upper) else hopeless + 1
-            upper = lower
+        floor, top = self._floor(paired), measured[-1]
+        if floor < top.level and any(self._promising(*pair) for pair in waiting[-2:]):
+            steps = [top.level]
+            while steps[-1] > floor:
+                steps.append(self._doubled(steps[-1], paired))
+            rising = [self.probe(level) for level in steps[:0:-1]]  # upwards: lists serve the levels above them
+            waiting += pairwise([*rising, top])
+        elif floor < top.level:
+            walks.append((floor, top.level))
         while waiting:
             lower, upper = waiting.pop(0)
-            if upper.level - lower.level < 2 or ceiling(lower, upper) < self.best - SLACK:
+            if (
+                upper.level - lower.level < 2
+                or upper.level <= self._floor(paired)
+                or ceiling(lower, upper) < self.best - SLACK
+            ):
                 continue
             if self._promising(lower, upper):
                 middle = self.probe((lower.level + upper.level) // 2)
@@ -150,6 +157,17 @@ class _Search:
                 walks.append((lower.level, upper.level))
         for first, stop in _joined(walks):
             self.walk(first, stop)
+
+    def _floor(self, paired: Float64) -> int:
+        """The lowest level that can be the best: a point alone scores 0, so near the leaves there is none."""
+        return int(np.searchsorted(paired, self.best - SLACK))
+
+    def _doubled(self, level: int, paired: Float64) -> int:
+        """The level further down with about twice the clusters; the floor, if it is not much further."""
+        clusters, floor = 2 * self.clusters[level], self._floor(paired)
+        if self.clusters[floor] < 1.5 * clusters:
+            return floor
+        return min(int(np.searchsorted(-self.clusters, -clusters)), level - 1)
 
     def _promising(self, lower: Probe, upper: Probe) -> bool:
         """Whether measuring in between beats walking: a bound's excess over its ends halves with every halving."""
@@ -167,10 +185,27 @@ class _Search:
         size = np.diff(begins, append=self.n).astype(np.float64)
         table = Table(np.add.reduceat(self.points.sums, begins, axis=0), size)
         own = np.repeat(np.arange(len(begins), dtype=np.int32), size.astype(np.int64))
-        a, b = distances(self.points, own, table, self.beat)
+        a, b = inner(self.points, own, table), self._nearest(level, own, begins, table)
         alone = size[own] < 2.0
         self.scores[level] = coefficients(a, b, alone).mean()
         return Probe(level, self.scores[level], np.where(alone, b, np.minimum(a, b)), b, alone)
+
+    def _nearest(self, level: int, own: Int32, begins: Int64, table: Table) -> Float64:
+        """b of every point. A point's list of a level further down tells, unless too much of it has been merged."""
+        every = np.arange(self.n, dtype=np.int32)
+        if len(begins) < LISTED_FROM:
+            return nearest(self.points, every, own, table, 1, self.beat).distances[:, 0]
+        known = max((at for at in self.listed if at <= level), default=None)
+        if known is not None:
+            b = _climb.from_lists(self.points, own, table, self.listed[known])
+            unsure = np.flatnonzero(b < 0.0).astype(np.int32)
+            if len(unsure) < self.n // 2:
+                b[unsure] = nearest(self.points, unsure, own, table, 1, self.beat).distances[unsure, 0]
+                return b
+        lists = nearest(self.points, every, own, table, LENGTH, self.beat)
+        lists.ids[:] = begins[lists.ids]  # named by their first point, which is theirs on every level
+        self.listed[level] = lists
+        return lists.distances[:, 0]
 
     def walk(self, first: int, stop: int) -> None:
         """Scores of the levels first..stop-1, merge by merge."""

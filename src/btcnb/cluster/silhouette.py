@@ -21,7 +21,7 @@ from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._compile import compiled
 from btcnb.cluster._distance import AVERAGE, Table, dot
 from btcnb.cluster._gate import Bool, Float64, Int32
-from btcnb.cluster._neighbours import empty_lists
+from btcnb.cluster._neighbours import Lists, empty_lists
 from btcnb.cluster._progress import nobody
 from btcnb.cluster._search import Centres, search
 from btcnb.errors import DataError
@@ -42,8 +42,9 @@ def silhouette_samples(X: Any, labels: Any) -> Float64:
     rows = _gate.unit_rows(X)
     begins = np.concatenate([[0], np.cumsum(size[:-1])]).astype(np.int64)
     sums = np.add.reduceat(rows[np.argsort(clusters, kind="stable")], begins, axis=0)
-    a, b = distances(Table(rows, np.ones(n)), clusters.astype(np.int32), Table(sums, size))
-    return coefficients(a, b, size[clusters] < 2.0)
+    points, own, table = Table(rows, np.ones(n)), clusters.astype(np.int32), Table(sums, size)
+    b = nearest(points, np.arange(n, dtype=np.int32), own, table, 1, nobody).distances[:, 0]
+    return coefficients(inner(points, own, table), b, size[clusters] < 2.0)
 
 
 def silhouette(X: Any, labels: Any) -> float:
@@ -51,24 +52,22 @@ def silhouette(X: Any, labels: Any) -> float:
     return float(silhouette_samples(X, labels).mean())
 
 
-def distances(
-    points: Table, clusters: Int32, table: Table, beat: Callable[[], None] = nobody
-) -> tuple[Float64, Float64]:
-    """a(i) and b(i) of unit rows in clusters of known sums; a is 0 for a point alone."""
-    n, k = len(clusters), len(table.size)
-    nearest = empty_lists(n, 1)
-    centres = Centres(table, np.arange(k, dtype=np.int32), AVERAGE)
-    search(nearest, np.arange(n, dtype=np.int32), clusters, points, centres, k - 1, beat)
-    return _inner(points, clusters, table), nearest.distances[:, 0]
+def nearest(points: Table, which: Int32, own: Int32, table: Table, length: int, beat: Callable[[], None]) -> Lists:
+    """Lists of the clusters of a table nearest to the points `which`, but for the own[which] of each."""
+    found = empty_lists(len(own), length)
+    centres = Centres(table, np.arange(len(table.size), dtype=np.int32), AVERAGE)
+    search(found, which, own[which], points, centres, len(table.size) - 1, beat)
+    return found
 
 
 @compiled(parallel=True)
-def _inner(points: Table, clusters: Int32, table: Table) -> Float64:
-    a = np.zeros(len(clusters))
-    for i in prange(len(clusters)):
-        n = table.size[clusters[i]]
+def inner(points: Table, own: Int32, table: Table) -> Float64:
+    """a(i): mean distance of each point to the others of its cluster; 0 for a point alone."""
+    a = np.zeros(len(own))
+    for i in prange(len(own)):
+        n = table.size[own[i]]
         if n > 1.0:
-            a[i] = (n - dot(points.sums[i], table.sums[clusters[i]])) / (n - 1.0)
+            a[i] = (n - dot(points.sums[i], table.sums[own[i]])) / (n - 1.0)
     return a
 
 
