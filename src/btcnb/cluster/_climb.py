@@ -180,7 +180,7 @@ def _renew(i: int, w: Walk) -> bool:
 
 
 @compiled()
-def _from_list(i: int, points: Table, own: Int32, table: Table, lists: Lists) -> float:
+def _listed(i: int, points: Table, own: Int32, table: Table, lists: Lists) -> float:
     nearest = np.inf
     for e in range(lists.filled[i]):
         j = own[lists.ids[i, e]]
@@ -189,17 +189,19 @@ def _from_list(i: int, points: Table, own: Int32, table: Table, lists: Lists) ->
             known = known or own[lists.ids[i, k]] == j
         if not known:
             nearest = min(nearest, cluster_distance(AVERAGE, points, i, table, j))
-    return nearest if nearest <= lists.bound[i] + 2e-15 and nearest < np.inf else -1.0
+    return nearest
 
 
 @compiled(parallel=True)
-def from_lists(points: Table, own: Int32, table: Table, lists: Lists) -> Float64:
-    """Distance of every point to its nearest other cluster, from lists of a level further down; -1 where they cannot
-    tell. Lists name clusters by their first points, `own` says which cluster a point is in today.
+def nearest_listed(points: Table, own: Int32, table: Table, lists: Lists) -> Float64:
+    """Distance of every point to the nearest other cluster among those in its list of a level further down.
+
+    It is the nearest of all if it is within the list's bound. Lists name clusters by their first points, `own` says
+    which cluster a point is in today.
     """
     found = np.empty(len(own))
     for i in prange(len(own)):
-        found[i] = _from_list(i, points, own, table, lists)
+        found[i] = _listed(i, points, own, table, lists)
     return found
 
 

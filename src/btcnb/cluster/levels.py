@@ -91,7 +91,7 @@ def levels_of(rows: UnitRows, tree: Trees, best_only: bool, beat: Callable[[], N
 
 
 class Probe(NamedTuple):
-    """One level measured in full."""
+    """One level measured, in full or (score and near from above, low from below) as far as need be."""
 
     level: int
     score: float
@@ -144,23 +144,31 @@ class _Search:
             walks.append((floor, top.level))
         while waiting:
             lower, upper = waiting.pop(0)
-            if (
-                upper.level - lower.level < 2
-                or upper.level <= self._floor(paired)
-                or ceiling(lower, upper) < self.best - SLACK
-            ):
+            if self._settled(lower, upper, paired):
                 continue
-            if self._promising(lower, upper):
-                middle = self.probe((lower.level + upper.level) // 2)
-                waiting += [(lower, middle), (middle, upper)]
-            else:
+            if not self._promising(lower, upper):
                 walks.append((lower.level, upper.level))
+                continue
+            middle = self.estimate((lower.level + upper.level) // 2, upper)
+            if middle is None or not (self._settled(lower, middle, paired) or self._settled(middle, upper, paired)):
+                middle = self.probe((lower.level + upper.level) // 2)
+            waiting += [(lower, middle), (middle, upper)]
         for first, stop in _joined(walks):
             self.walk(first, stop)
 
+    @property
+    def bar(self) -> float:
+        """What a level must reach to be the best."""
+        return self.best - SLACK
+
+    def _settled(self, lower: Probe, upper: Probe, paired: Float64) -> bool:
+        """Whether no level strictly between the two can be the best."""
+        near = upper.level - lower.level < 2 or upper.level <= self._floor(paired)
+        return near or ceiling(lower, upper) < self.bar
+
     def _floor(self, paired: Float64) -> int:
         """The lowest level that can be the best: a point alone scores 0, so near the leaves there is none."""
-        return int(np.searchsorted(paired, self.best - SLACK))
+        return int(np.searchsorted(paired, self.bar))
 
     def _doubled(self, level: int, paired: Float64) -> int:
         """The level further down with about twice the clusters; the floor, if it is not much further."""
@@ -179,33 +187,57 @@ class _Search:
         return between <= 8 or (wide if beside_best else excess < 4 * lead)
 
     def probe(self, level: int) -> Probe:
-        """Measure one level in full: one product of all points with the level's centres."""
-        made = flatten(self.tree, np.arange(self.n - 1) <= self.last[level])[self.order]
-        begins = np.flatnonzero(np.concatenate([[True], made[1:] != made[:-1]]))
-        size = np.diff(begins, append=self.n).astype(np.float64)
-        table = Table(np.add.reduceat(self.points.sums, begins, axis=0), size)
-        own = np.repeat(np.arange(len(begins), dtype=np.int32), size.astype(np.int64))
-        a, b = inner(self.points, own, table), self._nearest(level, own, begins, table)
-        alone = size[own] < 2.0
+        """Measure one level in full."""
+        own, begins, table = self._clusters(level)
+        a, alone = inner(self.points, own, table), table.size[own] < 2.0
+        b = self._nearest(level, own, begins, table)
         self.scores[level] = coefficients(a, b, alone).mean()
         return Probe(level, self.scores[level], np.where(alone, b, np.minimum(a, b)), b, alone)
 
+    def estimate(self, level: int, upper: Probe) -> Probe | None:
+        """Measure one level as far as lists of a level below can tell; None if it may be the best.
+
+        What is not listed lies beyond the bound, what is listed is no nearer than the nearest: b lies in between.
+        """
+        known = self._known(level)
+        if known is None:
+            return None
+        own, _, table = self._clusters(level)
+        a, alone = inner(self.points, own, table), table.size[own] < 2.0
+        high = np.minimum(_climb.nearest_listed(self.points, own, table, known), upper.near)
+        low = np.minimum(high, known.bound)
+        score = float(coefficients(a, high, alone).mean())
+        return Probe(level, score, np.where(alone, low, np.minimum(a, low)), high, alone) if score < self.bar else None
+
+    def _clusters(self, level: int) -> tuple[Int32, Int64, Table]:
+        """Cluster of every point, first point of every cluster, and the clusters' sums and sizes."""
+        made = flatten(self.tree, np.arange(self.n - 1) <= self.last[level])[self.order]
+        begins = np.flatnonzero(np.concatenate([[True], made[1:] != made[:-1]]))
+        size = np.diff(begins, append=self.n)
+        own = np.repeat(np.arange(len(begins), dtype=np.int32), size)
+        return own, begins, Table(np.add.reduceat(self.points.sums, begins, axis=0), size.astype(np.float64))
+
+    def _known(self, level: int) -> Lists | None:
+        """The lists of the nearest level below that has some."""
+        at = max((at for at in self.listed if at <= level), default=None)
+        return None if at is None else self.listed[at]
+
     def _nearest(self, level: int, own: Int32, begins: Int64, table: Table) -> Float64:
-        """b of every point. A point's list of a level further down tells, unless too much of it has been merged."""
+        """b of every point: from its list where that tells, else by one product with the level's centres."""
         every = np.arange(self.n, dtype=np.int32)
         if len(begins) < LISTED_FROM:
             return nearest(self.points, every, own, table, 1, self.beat).distances[:, 0]
-        known = max((at for at in self.listed if at <= level), default=None)
+        known = self._known(level)
         if known is not None:
-            b = _climb.from_lists(self.points, own, table, self.listed[known])
-            unsure = np.flatnonzero(b < 0.0).astype(np.int32)
+            b = _climb.nearest_listed(self.points, own, table, known)
+            unsure = np.flatnonzero((b > known.bound + 2e-15) | np.isinf(b)).astype(np.int32)
             if len(unsure) < self.n // 2:
                 b[unsure] = nearest(self.points, unsure, own, table, 1, self.beat).distances[unsure, 0]
                 return b
         lists = nearest(self.points, every, own, table, LENGTH, self.beat)
         lists.ids[:] = begins[lists.ids]  # named by their first point, which is theirs on every level
         self.listed[level] = lists
-        return lists.distances[:, 0]
+        return lists.distances[:, 0].copy()
 
     def walk(self, first: int, stop: int) -> None:
         """Scores of the levels first..stop-1, merge by merge."""
