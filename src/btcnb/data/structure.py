@@ -15,8 +15,8 @@ import pandas as pd
 
 from btcnb import paper
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.checks import choice, instance
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
+from btcnb.gates import choice, instance
 
 IntArray = npt.NDArray[np.int64]
 Reading = Literal["incident", "induced"]
