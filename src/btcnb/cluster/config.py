@@ -13,8 +13,10 @@ from btcnb.cluster.linkage import LINKAGES
 from btcnb.cluster.purity import MOST_PAIRS, PAPER_PAIRS
 from btcnb.cluster.scores import MIN_DEGREE
 from btcnb.errors import ParameterError
+from btcnb.store import storable
 
 
+@storable("cluster-config")
 @dataclass(frozen=True)
 class ClusterConfig:
     """How embeddings become clusters and scores; the defaults are the paper's. Checked when made.

@@ -18,8 +18,10 @@ from btcnb.cluster._trees import below
 from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN, Work, batches
 from btcnb.cluster.linkage import LINKAGES, check_limit, grow
 from btcnb.errors import DataError
+from btcnb.store import storable
 
 
+@storable("forest")
 @dataclass(frozen=True)
 class Forest:
     """Dendrograms of the clusters of a partition of n points.
