@@ -5,7 +5,7 @@ import pandas as pd
 from builders import BTC, chain, ids
 
 from btcnb.data import heuristic_merges
-from btcnb.data.collapses import chain_of_merges, marked, other_output, sizes_over_time, why_wrong, worst_collapse
+from btcnb.data.collapses import chain_of_merges, marked, other_output, why_wrong, worst_collapse
 
 
 def swept(prefix, number):
@@ -80,11 +80,3 @@ def test_the_chain_runs_from_owner_to_owner_over_one_wrong_link():
     assert links["to"].tolist()[:-1] == links["from"].tolist()[1:]
     owner = txs.truth.owner
     assert owner[links["from"].iloc[0]] != owner[links["to"].iloc[-1]]
-
-
-def test_sizes_grow_until_both_are_one():
-    merges = pd.DataFrame({"tx": [1, 2, 3, 4], "rule": "x", "address_a": [0, 5, 0, 5], "address_b": [1, 6, 5, 7]})
-    history = sizes_over_time(merges, 0, 5)
-    assert history["of a"].tolist() == [2, 2, 4, 5]
-    assert history["of b"].tolist() == [1, 2, 4, 5]
-    assert history["joined"].tolist() == [False, False, True, True]

@@ -130,24 +130,6 @@ def chain_of_merges(collapse: Collapse, owner: IntArray, reach: int = 3) -> pd.D
     return chain.assign(**{"from": [here for _, here, _ in steps], "to": [there for _, _, there in steps]})
 
 
-def sizes_over_time(merges: pd.DataFrame, a: int, b: int) -> pd.DataFrame:
-    """Sizes of the clusters of addresses a and b after each transaction, and whether they are `joined` by then."""
-    component: dict[int, set[int]] = {}
-    history = []
-
-    def of(address: int) -> set[int]:
-        return component.setdefault(address, {address})
-
-    for tx, pairs in merges.groupby("tx"):
-        for x, y in zip(pairs["address_a"].tolist(), pairs["address_b"].tolist(), strict=True):
-            small, large = sorted((of(x), of(y)), key=len)
-            if small is not large:
-                large |= small
-                component.update(dict.fromkeys(small, large))
-        history.append((tx, len(of(a)), len(of(b)), of(a) is of(b)))
-    return pd.DataFrame(history, columns=["tx", "of a", "of b", "joined"])
-
-
 def _labels(txs: Transactions, merges: pd.DataFrame) -> IntArray:
     return components(txs.num_addresses, merges["address_a"].to_numpy(), merges["address_b"].to_numpy())
 
