@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help book test setup lint types unit chapters pair clean
+.PHONY: help book test setup lint types unit chapters pair format links lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -23,8 +23,8 @@ $(STAMP): requirements.lock pyproject.toml tools/setup.sh
 	@sh tools/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch $(STAMP)
 
-lint: setup
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/btcnb pair --check
+lint: setup  ## style of code and chapters, layers of the package, notebook pairs
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo --no-cache && $(BIN)/btcnb pair --check
 
 types: setup
 	@$(BIN)/mypy
@@ -38,6 +38,16 @@ chapters: setup  ## build the book at preset quick, then read it as a reader's b
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair
+
+format: setup  ## format code and the code cells of the chapters, then write the pairs
+	@$(BIN)/ruff check --fix --exit-zero --quiet src tests tools benchmarks && $(BIN)/ruff format --quiet src tests tools benchmarks
+	@$(BIN)/python tools/format_notebooks.py && $(BIN)/btcnb pair
+
+links: setup  ## follow every link of the built book (needs the network)
+	@$(BIN)/python tools/check_links.py _build/$(PRESET)/html
+
+lock: setup  ## make requirements.lock again (tools/lock.py tells what it needs)
+	@$(BIN)/python tools/lock.py
 
 clean:  ## remove what was built (the caches stay)
 	rm -rf _build

@@ -13,10 +13,10 @@ from typing import Any
 
 import pandas as pd
 from _measure import RESULTS, in_child
+from btcnb.data.splits import AT_LEAST, split_config
 
 from btcnb.data import SPLIT_NAMES, HeuristicConfig, build_graph, heuristic_clusters, sample_from_coinbase, simulate
-from btcnb.data.calibration import chain_shares, graph_structure
-from btcnb.data.splits import AT_LEAST, split_config
+from btcnb.data.structure import chain_shares, graph_structure
 
 
 def measure(split: str, size: str, seed: int) -> dict[str, float]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _measure import Run, growth, in_child, rows, show, stage, write
+from btcnb.data.splits import AT_LEAST, split_config
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
@@ -31,7 +32,6 @@ from btcnb.data import (
     simulate,
 )
 from btcnb.data.landmarks import landmark_distances, landmark_nodes
-from btcnb.data.splits import AT_LEAST, split_config
 from btcnb.data.transactions import SCRIPT_TYPES
 
 PAPER_LIMITS = {"seconds": 180.0, "peak_mb": 6 * 1024.0}

@@ -14,9 +14,9 @@ import argparse
 from typing import Any
 
 from _measure import in_child, rows, show, stage, write
+from btcnb.data.splits import load_split
 
 from btcnb.cluster import evaluate
-from btcnb.data.splits import load_split
 from btcnb.learn import embed, prepare, reference_run
 
 MINUTES, GIGABYTES = 45.0, 8.0

@@ -5,3 +5,7 @@ The folders carry the names of the book's parts: `data` (I), `theory` (II), `lea
 """
 
 __version__ = "0.1.0"
+
+from btcnb import compiled
+
+compiled.settle()

@@ -86,6 +86,7 @@ def test_arrow_keys_and_buttons_move_the_cut(tmp_path):
         except api.Error:
             pytest.skip(f"no browser at {CHROMIUM}")
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # a busy machine
         page.goto(page_file.as_uri())
         before = page.inner_html("svg")
         assert page.inner_text("output").startswith("λ = 0.700: 2 clusters")

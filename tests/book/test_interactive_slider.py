@@ -62,6 +62,7 @@ def test_arrow_keys_and_buttons_change_the_picture(frames, tmp_path):
     with api.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
         page = browser.new_page()
+        page.set_default_timeout(120_000)  # a busy machine
         page.goto(page_file.as_uri())
 
         def seen():

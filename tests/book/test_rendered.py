@@ -18,6 +18,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "quick" / "html"
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE = 120_000
+"""Milliseconds that a page may take on a busy machine; a page that works takes one second."""
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -134,10 +136,10 @@ def test_a_page_loads_nothing_from_elsewhere_and_errs_nowhere(page: str, site: s
         "response",
         lambda response: errors.append(f"{response.status} {response.url}") if response.status >= 400 else None,
     )
-    tab.goto(f"{site}/{page}.html", wait_until="load")
+    tab.goto(f"{site}/{page}.html", wait_until="load", timeout=PATIENCE)
     tab.wait_for_timeout(300)
     if tab.locator("span.math, div.math").count():
-        tab.wait_for_selector("mjx-container", state="attached", timeout=20_000)
+        tab.wait_for_selector("mjx-container", state="attached", timeout=PATIENCE)
         assert tab.locator("mjx-merror").count() == 0, "broken mathematics"
     clipped = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     tab.close()
@@ -149,7 +151,7 @@ def test_a_page_loads_nothing_from_elsewhere_and_errs_nowhere(page: str, site: s
 @pytest.mark.parametrize("page", _pages())
 def test_a_page_fits_a_phone(page: str, site: str, browser: Any) -> None:
     tab = browser.new_page(viewport={"width": 390, "height": 800})
-    tab.goto(f"{site}/{page}.html", wait_until="load")
+    tab.goto(f"{site}/{page}.html", wait_until="load", timeout=PATIENCE)
     wide = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     tab.close()
     assert wide <= 1, "something is wider than a phone's screen"

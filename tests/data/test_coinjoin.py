@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from builders import BTC, chain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btcnb.data import PROTOCOLS, Transactions, coinjoin_rules, detect_coinjoins
+from btcnb.data import PROTOCOLS, CoinJoinRates, Transactions, coinjoin_rules, detect_coinjoins
+from btcnb.data.coinjoin import REGISTRY, RULE_SETS
 from btcnb.data.coinjoin.constants import wasabi2_denominations
-from btcnb.data.coinjoin.shape import COLUMNS, NULLDATA, P2TR, P2WPKH, Shape
+from btcnb.data.coinjoin.shape import MEASURED, NULLDATA, P2TR, P2WPKH, Shape
 from btcnb.errors import ParameterError
 
 BETA = 1_538_000_000  # unix seconds, September 2018
@@ -47,8 +49,19 @@ def test_rule_sets_know_the_same_protocols_and_nothing_else():
     txs = chain().build()
     for rules in ("published", "improved"):
         assert set(coinjoin_rules(txs, rules).columns) == set(PROTOCOLS)
-    with pytest.raises(ParameterError, match="'better'; known are published, improved"):
+    with pytest.raises(ParameterError, match="rules is 'better'; it must be one of 'published', 'improved'"):
         detect_coinjoins(txs, "better")
+
+
+def test_a_registered_protocol_has_two_rules_a_turn_in_each_set_and_a_rate_of_its_own():
+    """Adding a protocol is its file and one line: detectors, their order and the simulator follow from that line."""
+    for rules in RULE_SETS:
+        turns = [getattr(protocol, rules).precedence for protocol in REGISTRY]
+        assert sorted(turns) == list(range(1, len(REGISTRY) + 1))
+        order = [protocol.name for protocol in sorted(REGISTRY, key=lambda p: getattr(p, rules).precedence)]
+        assert coinjoin_rules(chain().build(), rules).columns.tolist() == order
+    rates = [protocol.rate for protocol in REGISTRY if protocol.rate]
+    assert sorted(rates) == sorted(field.name for field in fields(CoinJoinRates))
 
 
 # JoinMarket -----------------------------------------------------------------------------------------------------
@@ -301,7 +314,7 @@ def test_shape_equals_a_brute_force_count(inputs, outputs):
         txs.addresses,
     )
     shape = Shape.of(txs)
-    measured = {name: int(getattr(shape, name)[0]) for name in COLUMNS}
+    measured = {name: int(getattr(shape, name)[0]) for name in MEASURED}
     assert measured == brute_force(inputs, outputs)
 
 
@@ -335,7 +348,6 @@ def brute_force(inputs, outputs) -> dict[str, int]:
         "value_near_tenth": near,
         "repeated": sum(count > 1 for count in counts.values()),
         "leading": int(bool(spendable) and all(v == near for v in out_values[:k])),
-        "inputs_equal": in_values.count(value),
         "coverage": sum(min(v, value) for v in in_values),
         "same_type": sum(kind == input_type for *_, kind in outputs) if inputs else 0,
         "segwit_keys": int(all(kind == P2WPKH for kind in every_kind)),

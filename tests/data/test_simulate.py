@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
-from btcnb.data.simulate import SPLITS, CoinJoinRates
+from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
+from btcnb.data.intervals import SPLITS
 from btcnb.data.simulate.amounts import subsidy
+from btcnb.data.simulate.economy import Economy
 from btcnb.errors import ParameterError
 
 DUST = 546
@@ -210,9 +211,35 @@ def test_nonsense_is_refused_by_name(changes: dict[str, object], name: str) -> N
 
 
 def test_unknown_sizes_splits_and_arguments_are_refused() -> None:
-    with pytest.raises(ParameterError, match="tiny, quick, standard, paper"):
+    with pytest.raises(ParameterError, match="'tiny', 'quick', 'standard', 'paper'"):
         SimulationConfig.preset("huge")
     with pytest.raises(ParameterError, match="train1"):
         SimulationConfig.preset("tiny", split="train9")
     with pytest.raises(ParameterError, match="SimulationConfig"):
         simulate("tiny")  # type: ignore[arg-type]
+
+
+def test_progress_is_shown_on_request_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    config = SimulationConfig.preset("tiny")
+    quiet = simulate(config)
+    assert capsys.readouterr().err == ""
+    assert simulate(config, progress=True).fingerprint() == quiet.fingerprint()
+    shown = capsys.readouterr().err
+    bars = [line for line in shown.splitlines() if line]
+    assert " 0/180 " in bars[0] and " 180/180 " in bars[-1]
+
+
+def test_it_can_be_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimulationConfig.preset("tiny")
+    done = 0
+
+    def interrupted(economy: Economy) -> None:
+        nonlocal done
+        done += 1
+        if done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Economy, "block", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(config)
+    assert done == 3

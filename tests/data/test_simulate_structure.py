@@ -8,15 +8,8 @@ import numpy as np
 import pytest
 
 from btcnb.data import SimulationConfig, Transactions, sample_from_coinbase, simulate
-from btcnb.data.simulate.calibration import (
-    ROUND_AT_LEAST,
-    ROUND_DIGITS,
-    TARGET_DIRECT_REUSE,
-    TARGET_FINGERPRINTS,
-    TARGET_INPUTS_OF_TWO_OUTPUT,
-    TARGET_OUTPUTS,
-)
-from btcnb.data.simulate.spending import SEQUENCE_RBF
+from btcnb.data.simulate.rates import ROUND_AT_LEAST, ROUND_DIGITS
+from btcnb.data.structure import CHAIN_TARGETS, TARGET_DIRECT_REUSE, chain_shares
 
 TOLERANCE = 0.06
 """Shares may differ from the published ones by so much: different years, a chain of a hundredth of the size."""
@@ -44,35 +37,8 @@ def test_the_default_is_the_preset_quick(quick: Transactions) -> None:
     assert 0.85 * wanted < len(quick) < 1.15 * wanted
 
 
-def test_shares_of_output_counts(counts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-    _, outputs, ordinary = counts
-    of = outputs[ordinary]
-    shares = {"1": (of == 1).mean(), "2": (of == 2).mean(), "3+": (of > 2).mean()}
-    assert shares == pytest.approx(TARGET_OUTPUTS, abs=TOLERANCE)
-
-
-def test_shares_of_input_counts_of_two_output_transactions(counts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-    inputs, outputs, ordinary = counts
-    of = inputs[ordinary & (outputs == 2)]
-    shares = {"1": (of == 1).mean(), "2": (of == 2).mean(), "3+": (of > 2).mean()}
-    assert shares == pytest.approx(TARGET_INPUTS_OF_TWO_OUTPUT, abs=TOLERANCE)
-
-
-def test_fingerprints_of_two_output_transactions(
-    quick: Transactions, counts: tuple[np.ndarray, np.ndarray, np.ndarray]
-) -> None:
-    _, outputs, ordinary = counts
-    two = ordinary & (outputs == 2)
-    of = quick.transactions[two]
-    rbf = np.zeros(len(quick), dtype=bool)
-    rbf[quick.inputs["tx"].to_numpy()[quick.inputs["sequence"].to_numpy() == SEQUENCE_RBF]] = True
-    shares = {
-        "version 1": (of["version"] == 1).mean(),
-        "locktime": (of["lock_time"] > 0).mean(),
-        "rbf": rbf[two].mean(),
-        "segwit": (of["size"] > of["virtual_size"]).mean(),
-    }
-    assert shares == pytest.approx(TARGET_FINGERPRINTS, abs=TOLERANCE)
+def test_the_published_shares(quick: Transactions) -> None:
+    assert chain_shares(quick) == pytest.approx(CHAIN_TARGETS, abs=100 * TOLERANCE)
 
 
 def test_direct_address_reuse(quick: Transactions, counts: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from btcnb import paper
-from btcnb.data import heuristic_clusters
+from btcnb.data import Source, heuristic_clusters, load_graph, load_transactions, write_etl, write_release
 from btcnb.data.sources import ROLES, load_split, load_split_transactions, load_splits, split_config
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -83,3 +86,102 @@ def test_unknown_names_are_refused() -> None:
         load_splits("huge", names=("train1",))
     with pytest.raises(ParameterError, match="scope is 'all'"):
         load_split("train1", "tiny", 3, scope="all")  # type: ignore[arg-type]
+
+
+# --- somebody's own data ---
+
+
+@pytest.fixture(scope="module")
+def chain(_own_cache):
+    return load_split_transactions("train1", "tiny", seed=3)
+
+
+@pytest.fixture(scope="module")
+def etl(chain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_etl(replace(chain, truth=None), tmp_path_factory.mktemp("own") / "chain.parquet")
+
+
+def test_a_chain_is_cut_into_five_intervals_in_the_order_of_the_papers_dates(etl: Path, chain) -> None:
+    data = Source.of(str(etl))
+    parts = {role: load_transactions(data, role) for role in ROLES}
+    assert sum(len(part) for part in parts.values()) == len(chain)
+    in_time = [parts[role].transactions["block_number"] for role in ("train1", "train2", "valid", "train3", "test")]
+    for earlier, later in pairwise(in_time):
+        assert earlier.iloc[-1] < later.iloc[0]
+    assert max(map(len, in_time)) < 1.3 * min(map(len, in_time))
+
+
+def test_intervals_are_block_numbers_of_each_role(etl: Path, chain) -> None:
+    first = int(chain.transactions["block_number"].iloc[0])
+    text = ",".join(f"{first + 10 * i}-{first + 10 * i + 9}" for i in range(5))
+    data = Source.of(str(etl), intervals=text)
+    blocks = load_transactions(data, "valid").transactions["block_number"]
+    assert (blocks.min(), blocks.max()) == (first + 30, first + 39)
+    with pytest.raises(DataError, match="test holds no transaction"):
+        load_graph(Source.of(str(etl), intervals="1-2,1-2,1-2,1-2,1-2"), "test")
+
+
+def test_a_graph_of_ones_own_chain_says_so(etl: Path) -> None:
+    data = Source.of(str(etl), price_usd=9_000.0)
+    graph = load_graph(data, "test")
+    graph.validated()
+    assert graph.meta["source"] == str(etl)
+    assert graph.meta["price_usd"] == 9_000.0
+    assert graph.truth is None
+    assert str(etl) in data.words
+    assert [data.has(what) for what in ("transactions", "truth", "labels", "simulated")] == [True, False, False, False]
+
+
+def test_another_content_of_the_file_is_another_graph(chain, tmp_path: Path) -> None:
+    path = tmp_path / "chain.parquet"
+    write_etl(replace(chain, truth=None), path)
+    before = load_graph(Source.of(str(path)), "test")
+    write_etl(replace(chain.select(np.arange(len(chain) // 2)), truth=None), path)
+    after = load_graph(Source.of(str(path)), "test")
+    assert before.fingerprint() != after.fingerprint()
+
+
+def test_five_paths_are_five_roles(chain, tmp_path: Path) -> None:
+    paths = []
+    for number, role in enumerate(ROLES):
+        part = replace(chain.select(np.arange(100 * number, 100 * number + 100)), truth=None)
+        paths.append(write_etl(part, tmp_path / f"{role}.parquet"))
+    data = Source.of(",".join(map(str, paths)))
+    assert load_transactions(data, "train2").transactions["hash"].tolist() == (
+        chain.transactions["hash"].iloc[100:200].tolist()
+    )
+    with pytest.raises(ParameterError, match="source names 2 paths"):
+        Source.of(f"{paths[0]},{paths[1]}")
+
+
+def test_a_release_with_five_graphs_and_one_with_one(graphs, tmp_path: Path) -> None:
+    many = Source.of(str(write_release(graphs, tmp_path / "five")))
+    assert load_graph(many, "valid").fingerprint() == graphs["valid"].fingerprint()
+    assert many.has("truth")
+    assert not many.has("transactions")
+    with pytest.raises(DataError, match="a release holds graphs only"):
+        load_transactions(many, "valid")
+    one = Source.of(str(write_release(graphs["test"], tmp_path / "one")))
+    assert load_graph(one, "train1").fingerprint() == graphs["test"].fingerprint()
+    assert "tested on itself" in one.words
+
+
+@pytest.mark.parametrize("text", ["1-2", "1-2,3-4,5-6,7-8,9-x", "9-1,3-4,5-6,7-8,9-10", "1,2,3,4,5"])
+def test_intervals_are_refused_with_an_example(etl: Path, text: str) -> None:
+    with pytest.raises(ParameterError, match="write the first and last block of train1"):
+        Source.of(str(etl), intervals=text)
+
+
+def test_paths_that_nobody_can_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nowhere"):
+        Source.of(str(tmp_path / "nowhere"))
+    (tmp_path / "poem.txt").write_text("Roses are red")
+    with pytest.raises(DataError, match=r"poem\.txt: format: is of no kind"):
+        Source.of(str(tmp_path / "poem.txt"))
+
+
+def test_a_new_preset_elsewhere_does_not_change_what_is_simulated() -> None:
+    """The source holds the numbers of its size, so that what is kept depends on them and not on the table's file."""
+    data = Source(size="tiny", seed=3)
+    assert dict(data.simulation)["blocks"] == data.economy("test").blocks == 180
+    assert data.sample == 100

@@ -1,8 +1,10 @@
 """One set of versions: pyproject.toml, requirements.lock and environment.yml may not drift apart."""
 
 import re
+import runpy
 import subprocess
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -11,21 +13,51 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 
+LOCKS = ("requirements.lock", "requirements-cuda.lock")
+
+
 def _pins(lines: list[str]) -> dict[str, str]:
     pairs = (re.fullmatch(r"([A-Za-z0-9_.-]+)==([^\s;]+)", line.strip()) for line in lines)
     return {match[1].lower().replace("_", "-"): match[2] for match in pairs if match}
 
 
+def _entries(name: str) -> list[str]:
+    """The entries of a lock file, each on one line: `name==version ; marker --hash=… --hash=…`."""
+    joined = (ROOT / name).read_text().replace("\\\n", " ")
+    return [" ".join(line.split()) for line in joined.splitlines() if line and not line.startswith("#")]
+
+
 @pytest.fixture(scope="module")
 def lock() -> dict[str, str]:
-    return _pins((ROOT / "requirements.lock").read_text().splitlines())
+    return _pins([entry.split()[0] for entry in _entries("requirements.lock")])
 
 
-def test_the_lock_pins_every_line(lock: dict[str, str]) -> None:
-    lines = [
-        line for line in (ROOT / "requirements.lock").read_text().splitlines() if line and not line.startswith("#")
-    ]
-    assert len(lines) == len(lock) > 100
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_locked_package_is_pinned_and_carries_digests(name: str) -> None:
+    whole = re.compile(r"[a-z0-9.-]+==[^\s;]+( ; [^#]+?)?( --hash=sha256:[0-9a-f]{64})+")
+    assert [entry for entry in _entries(name) if not whole.fullmatch(entry)] == []
+
+
+def test_the_lock_is_whole_and_names_no_package_twice(lock: dict[str, str]) -> None:
+    assert len(_entries("requirements.lock")) == len(lock) > 100
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_lock_names_no_index(name: str) -> None:
+    assert not re.search(r"https?:|--(extra-)?index|--find-links|--trusted-host", (ROOT / name).read_text())
+
+
+def test_the_tool_reads_back_what_it_writes() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "lock.py"))
+    for name in LOCKS:
+        text = (ROOT / name).read_text()
+        head = text.splitlines(keepends=True)[0]
+        assert head + "".join(f"{pin}\n" for pin in tool["read_pins"](text).values()) == text
+
+
+def test_what_is_installed_here_is_what_the_lock_names(lock: dict[str, str]) -> None:
+    names = _pins(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    assert {name: version(name).split("+")[0] for name in names} == {name: lock[name] for name in names}
 
 
 def test_pyproject_names_the_versions_of_the_lock(lock: dict[str, str]) -> None:
@@ -68,7 +100,7 @@ def test_an_old_python_is_refused_in_one_sentence(tmp_path: Path) -> None:
     done = _setup(str(tmp_path / "bin" / "python3.8"), str(tmp_path / "venv"))
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert "Python 3.8.20 is too old: Python 3.11 or newer is needed" in done.stderr
+    assert "Python 3.8.20 is too old: Python 3.11.5 or newer is needed" in done.stderr
     assert not (tmp_path / "venv").exists()
 
 
@@ -98,6 +130,37 @@ def test_a_failed_install_says_so_and_where_the_log_is(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "ERROR: no route to the index" in done.stderr
     assert f"the installation failed: the last lines are above, all of it is in {venv}/install.log" in done.stderr
+
+
+def _calls(tmp_path: Path, offered: str) -> list[str]:
+    """What pip is asked to install, in order, where builds of torch for CPUs are `offered` (yes) or not (no)."""
+    tools, venv = tmp_path / "bin", tmp_path / "venv"
+    _fake(tools, "python3", "exit 0")
+    _fake(tools, "uname", "echo Linux")
+    (venv / "bin").mkdir(parents=True)
+    probe = 'case "$*" in *--dry-run*) exit 1;; esac' if offered == "no" else ""
+    _fake(venv / "bin", "python", f'echo "$*" >> {tmp_path}/calls\n{probe}')
+    assert _setup("python3", str(venv), path=f"{tools}:/usr/bin:/bin").returncode == 0
+    lines = (tmp_path / "calls").read_text().splitlines()
+    return [line.split("--no-deps ")[1] for line in lines if " install " in line and "--dry-run" not in line]
+
+
+def test_digests_are_enforced_and_nothing_is_resolved(tmp_path: Path) -> None:
+    assert _calls(tmp_path, offered="yes") == [
+        "--require-hashes --requirement requirements.lock",
+        "--no-build-isolation --editable .",
+    ]
+    probe = (tmp_path / "venv" / "torch-cpu.txt").read_text().replace("\\\n", " ").split()
+    assert re.fullmatch(r"torch==[0-9.]+\+cpu", probe[0])
+    assert len(probe) > 1 and all(word.startswith("--hash=sha256:") for word in probe[1:])
+
+
+def test_where_no_build_for_cpus_is_offered_the_public_one_comes_with_its_libraries(tmp_path: Path) -> None:
+    assert _calls(tmp_path, offered="no") == [
+        "--require-hashes --requirement requirements-cuda.lock",
+        "--require-hashes --requirement requirements.lock",
+        "--no-build-isolation --editable .",
+    ]
 
 
 def test_continuous_integration_calls_make_test_and_nothing_hidden() -> None:

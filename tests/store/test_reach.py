@@ -131,6 +131,11 @@ def test_a_module_handed_around_counts_whole(toy: Path) -> None:
     assert "toy.a.constants.OTHER" in reach(toy).symbols
 
 
+def test_a_package_may_import_its_own_modules(toy: Path) -> None:
+    (toy / "__init__.py").write_text("from toy import a\n\na.work(1)\n")
+    assert "toy.a.helpers.deeper" in Package(toy).of_symbol("toy.b.late", "thing").symbols
+
+
 def test_training_reaches_kernels_features_and_torch() -> None:
     found = package().of_symbol("btcnb.learn.training", "train")
     modules = {name.rpartition(".")[0] for name in found.symbols}

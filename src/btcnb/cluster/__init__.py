@@ -1,12 +1,5 @@
 """Part III, second half: dendrograms of embeddings without the distance matrix, their cuts, and how good they are."""
 
-import os
-
-# Compiled loops share their cores with BLAS and with other processes. A waiting OpenMP thread spins for milliseconds
-# by default, which stalls everybody on a busy machine; a thousand turns (microseconds) are plenty. OpenMP reads this
-# when numba loads it.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 from btcnb.cluster.coarse import MAX_SIZE, coarse_partition
 from btcnb.cluster.cuts import (
     cut,

@@ -1,11 +1,10 @@
 """Part I: transactions, heuristics, and the address graph."""
 
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.calibration import calibration
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
 from btcnb.data.fetch import fetch_release
-from btcnb.data.graph import build_graph
+from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
 from btcnb.data.landmarks import landmark_nodes, landmarks
 from btcnb.data.readers import (
@@ -31,6 +30,7 @@ from btcnb.data.sources import (
     load_splits,
     load_transactions,
 )
+from btcnb.data.structure import calibration
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
 __all__ = [

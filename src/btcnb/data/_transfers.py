@@ -8,8 +8,7 @@ memory with the number of edges.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ Flow = Literal["gross", "net"]
 NULLDATA = SCRIPT_TYPES.index("nulldata")
 
 
-@dataclass(frozen=True)
-class Transfers:
+class Transfers(NamedTuple):
     """The two sides of all transactions, each address once per transaction, in order of first appearance.
 
     sender_tx, sender:        one row per (transaction, distinct input address)
@@ -86,35 +84,43 @@ def transfers(txs: Transactions, split_value: SplitValue, flow: Flow) -> Transfe
         received=received,
         recipient_offsets=np.searchsorted(recipient_tx, np.arange(number + 1)).astype(np.int64),
         weight=_sums(sender_tx, paid, number),
-        block=txs.transactions["block_number"].to_numpy(),
+        block=txs.transactions["block_number"].to_numpy(copy=True),
     )
 
 
-def edge_rows(flows: Transfers, num_addresses: int, full: bool) -> dict[str, Any]:
-    """All edges, sorted by (a, b), and per sender the extremes of what it sent in one transaction.
+class Edges(NamedTuple):
+    """All edges, sorted by (a, b), and what an address sent in one transaction: extremes, -1 where it never did."""
 
-    Returns int64 arrays: `a`, `b`, `reveal`, `last_seen`, `total`, `min_sent`, `max_sent`, `total_sent` of length E,
-    and `sent_min`, `sent_max` of length `num_addresses` (-1 where an address never sent).
-    """
+    a: IntArray
+    b: IntArray
+    reveal: IntArray
+    last_seen: IntArray
+    total: IntArray
+    min_sent: IntArray
+    max_sent: IntArray
+    total_sent: IntArray
+    least_of_sender: IntArray  # per address
+    most_of_sender: IntArray  # per address
+
+
+def edge_rows(flows: Transfers, num_addresses: int, full: bool) -> Edges:
+    """The transfers, collected into edges."""
     order = np.argsort(flows.sender, kind="stable")
     offsets = np.searchsorted(flows.sender[order], np.arange(num_addresses + 1)).astype(np.int64)
-    sender_tx = flows.sender_tx[order]
-    degree = _count_edges(offsets, sender_tx, flows.recipient_offsets, flows.recipient)
-    columns = _fill_edges(
-        offsets,
-        sender_tx,
-        flows.paid_before[order],
-        flows.paid_after[order],
-        flows.recipient_offsets,
-        flows.recipient,
-        flows.received,
-        flows.weight,
-        flows.block,
-        np.concatenate([[0], np.cumsum(degree)]),
-        full,
+    flows = flows._replace(  # grouped by sender, in chain order within a sender
+        sender_tx=flows.sender_tx[order],
+        sender=flows.sender[order],
+        paid_before=flows.paid_before[order],
+        paid_after=flows.paid_after[order],
     )
-    names = ("b", "reveal", "last_seen", "total", "min_sent", "max_sent", "total_sent", "sent_min", "sent_max")
-    return {"a": np.repeat(np.arange(num_addresses), degree), **dict(zip(names, columns, strict=True))}
+    degree = _count_edges(offsets, flows)
+    edges = Edges(
+        np.repeat(np.arange(num_addresses), degree),
+        *(np.zeros(degree.sum(), dtype=np.int64) for _ in range(7)),
+        *(np.full(num_addresses, -1, dtype=np.int64) for _ in range(2)),
+    )
+    _fill_edges(offsets, flows, np.concatenate([[0], np.cumsum(degree)]), edges, full)
+    return edges
 
 
 def received_extremes(flows: Transfers, num_addresses: int, full: bool) -> tuple[IntArray, IntArray]:
@@ -127,18 +133,7 @@ def received_extremes(flows: Transfers, num_addresses: int, full: bool) -> tuple
         at = order[np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)]
         position = np.where(key[at] == wanted, at, -1)
     senders = np.bincount(flows.sender_tx, minlength=len(flows.block))
-    return _received_extremes(  # type: ignore[no-any-return]
-        flows.recipient_tx,
-        flows.recipient,
-        flows.received,
-        position,
-        flows.paid_before,
-        flows.paid_after,
-        flows.weight,
-        senders,
-        num_addresses,
-        full,
-    )
+    return _received_extremes(flows, position, senders, num_addresses, full)
 
 
 def _distinct(tx: IntArray, address: IntArray, value: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -189,14 +184,14 @@ def _sums(group: IntArray, value: IntArray, number: int) -> IntArray:
 
 
 @njit(cache=True)
-def _part(value, weight, total):  # type: ignore[no-untyped-def]
+def _part(value: int, weight: int, total: int) -> int:
     """floor(value · weight / total), exact for 0 <= weight <= total, though the product may need more than 64 bits.
 
     The quotient is guessed in floating point; the remainder, computed modulo 2^64, is small and therefore exact, and
     corrects it.
     """
     whole, rest = value // total, value % total
-    guess = np.int64(np.float64(rest) * np.float64(weight) / np.float64(total))
+    guess = int(float(rest) * float(weight) / float(total))
     remainder = rest * weight - guess * total
     while remainder < 0:
         guess -= 1
@@ -208,7 +203,7 @@ def _part(value, weight, total):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _share(value, before, after, total, full):  # type: ignore[no-untyped-def]
+def _share(value: int, before: int, after: int, total: int, full: bool) -> int:
     """What one sender pays of an output: cumulative rounding, so that all senders' shares add up to the output."""
     if full:
         return value
@@ -216,8 +211,9 @@ def _share(value, before, after, total, full):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _count_edges(offsets, sender_tx, recipient_offsets, recipient):  # type: ignore[no-untyped-def]
-    """Distinct recipients other than itself, per address."""
+def _count_edges(offsets: IntArray, flows: Transfers) -> IntArray:
+    """Distinct recipients other than itself, per address; its rows as a sender are offsets[a]:offsets[a + 1]."""
+    sender_tx, recipient_offsets, recipient = flows.sender_tx, flows.recipient_offsets, flows.recipient
     number = len(offsets) - 1
     degree = np.zeros(number, dtype=np.int64)
     seen = np.full(number, -1, dtype=np.int64)
@@ -233,19 +229,14 @@ def _count_edges(offsets, sender_tx, recipient_offsets, recipient):  # type: ign
 
 
 @njit(cache=True)
-def _fill_edges(  # type: ignore[no-untyped-def]
-    offsets, sender_tx, before, after, recipient_offsets, recipient, received, weight, block, edge_offsets, full
-):
-    number, edges = len(offsets) - 1, edge_offsets[-1]
-    out_b = np.empty(edges, dtype=np.int64)
-    reveal = np.empty(edges, dtype=np.int64)
-    last_seen = np.empty(edges, dtype=np.int64)
-    total = np.zeros(edges, dtype=np.int64)
-    min_sent = np.empty(edges, dtype=np.int64)
-    max_sent = np.empty(edges, dtype=np.int64)
-    total_sent = np.zeros(edges, dtype=np.int64)
-    sent_min = np.full(number, -1, dtype=np.int64)
-    sent_max = np.full(number, -1, dtype=np.int64)
+def _fill_edges(offsets: IntArray, flows: Transfers, edge_offsets: IntArray, edges: Edges, full: bool) -> None:
+    sender_tx, before, after = flows.sender_tx, flows.paid_before, flows.paid_after
+    recipient_offsets, recipient, received = flows.recipient_offsets, flows.recipient, flows.received
+    weight, block = flows.weight, flows.block
+    out_b, reveal, last_seen, total = edges.b, edges.reveal, edges.last_seen, edges.total
+    min_sent, max_sent, total_sent = edges.min_sent, edges.max_sent, edges.total_sent
+    sent_min, sent_max = edges.least_of_sender, edges.most_of_sender
+    number = len(offsets) - 1
     slot = np.full(number, -1, dtype=np.int64)  # where b's accumulator stands, if it belongs to the current sender
     for a in range(number):
         start = edge_offsets[a]
@@ -281,13 +272,14 @@ def _fill_edges(  # type: ignore[no-untyped-def]
             if sends:
                 sent_min[a] = sent if sent_min[a] < 0 else min(sent_min[a], sent)
                 sent_max[a] = max(sent_max[a], sent)
-    return out_b, reveal, last_seen, total, min_sent, max_sent, total_sent, sent_min, sent_max
 
 
 @njit(cache=True)
-def _received_extremes(  # type: ignore[no-untyped-def]
-    recipient_tx, recipient, received, own_row, before, after, weight, senders, num_addresses, full
-):
+def _received_extremes(
+    flows: Transfers, own_row: IntArray, senders: IntArray, num_addresses: int, full: bool
+) -> tuple[IntArray, IntArray]:
+    before, after, weight = flows.paid_before, flows.paid_after, flows.weight
+    recipient_tx, recipient, received = flows.recipient_tx, flows.recipient, flows.received
     smallest = np.full(num_addresses, -1, dtype=np.int64)
     largest = np.full(num_addresses, -1, dtype=np.int64)
     for j in range(len(recipient)):

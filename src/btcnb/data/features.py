@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.data.checks import choice, flag, instance, positive, real
 from btcnb.errors import DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float32]
@@ -64,7 +65,7 @@ def features(
         log-transformed; over a short interval that is as good as linear), or counted from the graph's first block
         (`"relative"`, which spreads the first blocks out).
     """
-    return _scaled(graph, graph.nodes, NODE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "nodes", usd, price_usd, clip, percentiles, blocks)
 
 
 def edge_features(
@@ -77,14 +78,17 @@ def edge_features(
     blocks: Blocks = "absolute",
 ) -> FloatArray:
     """Scaled edge features in the row order of `graph.edges`, shape (E, 9), (E, 6) without dollars; as `features`."""
-    return _scaled(graph, graph.edges, EDGE_FEATURES, usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "edges", usd, price_usd, clip, percentiles, blocks)
 
 
 def scale_column(
     values: npt.NDArray[np.float64], percentiles: tuple[float, float] = (5.0, 95.0), clip: bool = False
 ) -> npt.NDArray[np.float64]:
     """x ↦ (log(1+x) − p_low) / (p_high − p_low), percentiles of log(1+x) where x is known; 0 where x is NaN."""
-    logs = np.log1p(values)
+    if not (isinstance(values, np.ndarray) and values.dtype.kind in "iuf"):
+        raise ParameterError("values must be an array of numbers.")
+    _check_scaling(percentiles, clip)
+    logs = np.log1p(_not_negative("values", values.astype(np.float64)))
     known = ~np.isnan(logs)
     seen = logs[known]
     if not len(seen):
@@ -103,17 +107,20 @@ def scale_column(
 
 def _scaled(
     graph: AddressGraph,
-    table: pd.DataFrame,
-    names: Sequence[str],
+    kind: Literal["nodes", "edges"],
     usd: bool | None,
     price_usd: float | None,
     clip: bool,
     percentiles: tuple[float, float],
     blocks: Blocks,
 ) -> FloatArray:
-    _check(percentiles, blocks)
+    instance("graph", graph, AddressGraph)
+    table, names = (graph.nodes, NODE_FEATURES) if kind == "nodes" else (graph.edges, EDGE_FEATURES)
+    choice("blocks", blocks, get_args(Blocks))
+    _check_scaling(percentiles, clip)
     if usd is None:
         usd = price_usd is not None or graph.meta.get("price_usd") is not None
+    flag("usd", usd)
     dollars = _dollars_per_satoshi(graph, price_usd) if usd else None
     first_block = int(graph.meta.get("start_block", _first_block(graph))) if blocks == "relative" else 0
     out = np.empty((len(table), len(_names(names, usd))), dtype=np.float32)
@@ -126,14 +133,29 @@ def _columns(
     table: pd.DataFrame, names: Sequence[str], dollars: float | None, first_block: int
 ) -> Iterator[npt.NDArray[np.float64]]:
     for name in names:
-        values = table[name].to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.nanmin(values, initial=0.0) < 0:
-            raise DataError("features", name, "holds a negative value", "amounts, counts and blocks are at least 0")
+        values = _numbers(table, name)
         yield np.maximum(values - first_block, 0.0) if first_block and name in BLOCK_COLUMNS else values
     if dollars is not None:
         for name in names:
             if name in AMOUNT_COLUMNS:
-                yield table[name].to_numpy(dtype=np.float64, na_value=np.nan) * dollars
+                yield _numbers(table, name) * dollars
+
+
+def _numbers(table: pd.DataFrame, name: str) -> npt.NDArray[np.float64]:
+    try:
+        values = table[name].to_numpy(dtype=np.float64, na_value=np.nan)
+    except (KeyError, TypeError, ValueError) as error:
+        problem = "is missing" if name not in table else "holds something other than numbers"
+        raise DataError("features", name, problem, "give the columns of the paper's tables") from error
+    return _not_negative(name, values)
+
+
+def _not_negative(name: str, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    low, high = np.nanmin(values, initial=0.0), np.nanmax(values, initial=0.0)
+    if low < 0 or np.isinf(high):
+        problem = "holds a negative value" if low < 0 else "holds an infinite value"
+        raise DataError("features", name, problem, "amounts, counts and blocks are finite and at least 0")
+    return values
 
 
 def _names(names: Sequence[str], usd: bool) -> list[str]:
@@ -147,18 +169,17 @@ def _dollars_per_satoshi(graph: AddressGraph, price_usd: float | None) -> float:
             "the graph does not know the price of a bitcoin on its first day; give price_usd=…, or usd=False to leave "
             "the dollar columns out."
         )
-    if not (np.isfinite(price) and price > 0):
-        raise ParameterError(f"price_usd is {price!r}; it must be a positive number of USD for one bitcoin.")
-    return float(price) / SATOSHI_PER_BITCOIN
+    return positive("price_usd", price, " of USD for one bitcoin") / SATOSHI_PER_BITCOIN
 
 
 def _first_block(graph: AddressGraph) -> int:
     return int(graph.edges["reveal"].min()) if graph.num_edges else 0
 
 
-def _check(percentiles: tuple[float, float], blocks: str) -> None:
-    if blocks not in get_args(Blocks):
-        raise ParameterError(f"blocks is {blocks!r}; it must be one of {', '.join(map(repr, get_args(Blocks)))}.")
-    low, high = percentiles
-    if not 0 <= low < high <= 100:
-        raise ParameterError(f"percentiles are {percentiles!r}; they must rise and lie between 0 and 100.")
+def _check_scaling(percentiles: tuple[float, float], clip: bool) -> None:
+    flag("clip", clip)
+    if not isinstance(percentiles, tuple | list) or len(percentiles) != 2:
+        raise ParameterError(f"percentiles are {percentiles!r}, but must be a pair, such as (5, 95).")
+    low, high = (real("a percentile", value, 0, 100) for value in percentiles)
+    if low >= high:
+        raise ParameterError(f"percentiles are {percentiles!r}; they must rise.")

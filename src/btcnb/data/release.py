@@ -19,7 +19,7 @@ import pandas as pd
 
 from btcnb.data._release_tables import ROLES, Table, find_tables
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
-from btcnb.data.graph import price_near
+from btcnb.data.intervals import price_near
 from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.atomic import replacing_folder
 from btcnb.errors import DataError, ParameterError

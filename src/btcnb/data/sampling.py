@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from btcnb.data.checks import MOST, flag, instance, whole
+from btcnb.data.intervals import Interval, first_and_last
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
 
@@ -25,12 +28,11 @@ def sample_from_coinbase(
     seed: int = 0,
     depth: int = 15,
     max_expanded: int = 5_000,
-    start_block: int | None = None,
-    end_block: int | None = None,
     coinbase: int | str | None = None,
     *,
     at_least: int = 1,
     keep_unexpanded: bool = False,
+    **interval: Unpack[Interval],
 ) -> Transactions:
     """The transactions reached from a coinbase by following spent outputs, at most `depth` steps.
 
@@ -39,8 +41,9 @@ def sample_from_coinbase(
     the interval is entered. A young coinbase leads nowhere: with `at_least` > 1, coinbases are drawn until one reaches
     so many transactions.
     """
-    _check_limits(depth, max_expanded)
-    graph = _Graph.of(txs, start_block, end_block, directed=True)
+    _check(txs, seed, depth, max_expanded, keep_unexpanded)
+    whole("at_least", at_least, 1)
+    graph = _Graph.of(txs, *first_and_last(**interval), directed=True)
     rng = np.random.default_rng(seed)
     best = 0
     for start in _coinbases(txs, graph, rng, coinbase):
@@ -70,8 +73,8 @@ def sample_around(
     Every seed is searched on its own, `max_expanded` transactions a step, with random choices that depend on `seed` and
     that transaction only; the result is the union. So a seed's surroundings are the same whatever the others are.
     """
-    _check_limits(depth, max_expanded)
-    starts = _ids(txs, [seeds] if isinstance(seeds, int | str | np.integer) else list(seeds))
+    _check(txs, seed, depth, max_expanded, keep_unexpanded)
+    starts = _ids(txs, list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds])
     graph = _Graph.of(txs, None, None, directed=False)
     keep = np.zeros(len(txs), dtype=bool)
     for start in np.unique(starts):
@@ -154,9 +157,12 @@ def _unseen(
     return found[:count]
 
 
-def _check_limits(depth: int, max_expanded: int) -> None:
-    if depth < 0 or max_expanded < 1:
-        raise ParameterError(f"depth must be at least 0 and max_expanded at least 1, not {depth} and {max_expanded}.")
+def _check(txs: Transactions, seed: int, depth: int, max_expanded: int, keep_unexpanded: bool) -> None:
+    instance("txs", txs, Transactions)
+    whole("seed", seed)
+    whole("depth", depth)
+    whole("max_expanded", max_expanded, 1)
+    flag("keep_unexpanded", keep_unexpanded)
 
 
 def _coinbases(txs: Transactions, graph: _Graph, rng: np.random.Generator, given: int | str | None) -> IntArray:
@@ -191,7 +197,7 @@ def _ids(txs: Transactions, seeds: list[int | str]) -> IntArray:
     place = dict(zip(known[known.isin(hashes)], known.index[known.isin(hashes)], strict=True)) if hashes else {}
     found = []
     for seed in seeds:
-        position = place.get(seed, -1) if isinstance(seed, str) else int(seed)
+        position = place.get(seed, -1) if isinstance(seed, str) else whole("a transaction's id", seed, -MOST)
         if not 0 <= position < len(txs):
             raise DataError(
                 txs.source, "seeds", f"transaction {seed} is unknown", f"give a hash, or an id below {len(txs)}"

@@ -19,13 +19,14 @@ import numpy as np
 
 from btcnb import sizes
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.graph import build_graph, price_near
+from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
+from btcnb.data.intervals import SPLITS, price_near
 from btcnb.data.readers import READERS, sniff
+from btcnb.data.readers.sidecar import sidecar_of
 from btcnb.data.release import read_release, release_splits
 from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
-from btcnb.data.simulate.config import SPLITS
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.store import kept, note_read, storable
@@ -240,6 +241,7 @@ def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
 @kept
 def _read(kind: str, path: str) -> Transactions:
     note_read(path)
+    note_read(sidecar_of(path))  # truth that `write_etl` left beside the file
     return READERS[kind].read(path)
 
 

@@ -1,11 +1,5 @@
 """Part III: encoders, neighbour sampling, contrastive tuples, losses, training, embeddings, baselines."""
 
-import os
-
-# A waiting OpenMP thread of torch spins for milliseconds by default, which stalls everybody on a busy machine (a
-# training step took three times as long); a thousand turns (microseconds) are plenty. Read when torch is loaded.
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-
 from btcnb.learn.baselines import baseline_config
 from btcnb.learn.checkpoints import load_model
 from btcnb.learn.communities import communities, tune_resolution

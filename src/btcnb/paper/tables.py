@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+from pathlib import Path
 
 import pandas as pd
 
 from btcnb.errors import ParameterError
+from btcnb.store import note_read
+
+FOLDER = Path(__file__).parent
 
 
 def tables() -> list[str]:
     """Names of the transcribed tables."""
-    return sorted(
-        path.name.removesuffix(".csv") for path in files("btcnb.paper").iterdir() if path.name.endswith(".csv")
-    )
+    return sorted(path.stem for path in FOLDER.glob("*.csv"))
 
 
 def table(name: str) -> pd.DataFrame:
     """One table of the paper, as printed; see `tables()` for the names."""
     if name not in tables():
         raise ParameterError(f"the paper has no table {name!r}; there are {', '.join(tables())}.")
-    with files("btcnb.paper").joinpath(f"{name}.csv").open() as file:
-        return pd.read_csv(file, keep_default_na=True)
+    return pd.read_csv(note_read(FOLDER / f"{name}.csv"), keep_default_na=True)
 
 
 def value(name: str, column: str = "value", **row: object) -> float:

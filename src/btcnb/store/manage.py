@@ -12,6 +12,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from btcnb.compiled import compiled_folder
 from btcnb.store.entries import MANIFEST, code_of, library_versions, read_manifest, store_folder
 from btcnb.store.reads import unchanged
 
@@ -71,6 +72,7 @@ def prune(older_than_days: float | None = None, everything: bool = False, folder
         if (everything or old or entry.state != CURRENT) and _remove(entry.folder):
             gone.append(entry)
     _remove_leftovers(root.glob("*/.*.part"))
+    _remove_old_kernels()
     return gone
 
 
@@ -100,6 +102,13 @@ def _remove_leftovers(parts: Iterable[Path]) -> None:
                 shutil.rmtree(part, ignore_errors=True)
         except Timeout:
             continue
+
+
+def _remove_old_kernels() -> None:
+    current = compiled_folder()
+    for folder in current.parent.glob("*") if current else []:
+        if folder != current:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _short(value: Any) -> str:

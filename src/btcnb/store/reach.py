@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
-BOUNDARY = "btcnb.store"
-"""Keeping a result does not change it: what lies behind this name is not followed."""
+BOUNDARY = ("btcnb.store", "btcnb.compiled")
+"""Keeping a result does not change it: what lies behind these names is not followed."""
 
 Chain = tuple[str, ...]  # a dotted name, part by part
 Target = tuple[str, str | None]  # what an import binds: a module, or a name in it
@@ -122,7 +122,7 @@ class Package:
         module = getattr(plain, "__module__", None) if callable(plain) else None
         if isinstance(plain, type | types.FunctionType | types.BuiltinFunctionType) and isinstance(module, str):
             if self._holds(module):
-                if not _inside(module, BOUNDARY):
+                if not _beyond(module):
                     found.add((module, plain.__qualname__.partition(".")[0]))
             elif module == home and not isinstance(plain, types.BuiltinFunctionType):
                 self._follow_object(plain, home, found, libraries, own)
@@ -190,7 +190,7 @@ class Package:
         """Follow `rest` from the module `holder` to a symbol of the package, or to a library."""
         if not self._holds(holder):
             return set(), {holder.partition(".")[0]}
-        if _inside(holder, BOUNDARY):
+        if _beyond(holder):
             return set(), set()
         module = self._module(holder)
         if module is None:
@@ -200,7 +200,7 @@ class Package:
         name = rest[0]
         if name in module.symbols:
             return {(holder, name)}, set()
-        if name in module.imports:
+        if name in module.imports and module.imports[name] != (holder, name):  # a module may import its own sub-module
             found, libraries = self._resolve(module, rest, {})
             return found | {(holder, "")}, libraries
         return self._walk(f"{holder}.{name}", rest[1:])
@@ -328,6 +328,10 @@ def _sha(text: str) -> str:
 
 def _inside(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
+
+
+def _beyond(module: str) -> bool:
+    return any(_inside(module, name) for name in BOUNDARY)
 
 
 def _lineage(module: str) -> list[str]:

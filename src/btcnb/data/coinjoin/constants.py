@@ -1,7 +1,5 @@
-"""Amounts and limits of the five CoinJoin protocols. All amounts are in satoshi.
-
-They are those of the wallets' own software; limits that belong to one rule set stand beside its rules.
-"""
+"""Amounts and limits of the wallets' own software, in satoshi: what the measured shapes, the rules and the simulator
+share. Limits that belong to one rule stand beside it."""
 
 from __future__ import annotations
 
@@ -31,3 +29,6 @@ WHIRLPOOL_POOL_FEES = {100_000: 5_000, 1_000_000: 50_000, 5_000_000: 175_000, 50
 """Whirlpool's pools of 0.001, 0.01, 0.05 and 0.5 BTC with the fee that entry by a Tx0 costs."""
 WHIRLPOOL_LATER_POOL_FEES = {2_500_000: 125_000, 25_000_000: 1_250_000}
 """Pools of a later operator (2025), 0.025 and 0.25 BTC; their fee is taken as 5 %, as in the two smallest pools."""
+
+JOINMARKET_LEAST_CHANGE = 27_300
+"""A JoinMarket maker leaves no smaller change."""

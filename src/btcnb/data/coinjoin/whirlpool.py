@@ -1,67 +1,100 @@
-"""Whirlpool's entry transactions (Tx0), pool by pool: shared by both rule sets, which differ in their limits."""
+"""Whirlpool: a Tx0 cuts one user's coins to a pool's size, mixes shuffle equal coins among five users or more."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.coinjoin.shape import NULLDATA
-from btcnb.data.transactions import IntArray, Transactions
+from btcnb.data.coinjoin.constants import WHIRLPOOL_LATER_POOL_FEES, WHIRLPOOL_POOL_FEES
+from btcnb.data.coinjoin.protocol import Detector, Protocol
+from btcnb.data.coinjoin.shape import NULLDATA, P2WPKH, BoolArray, Rows, Shape
+from btcnb.data.transactions import IntArray
+
+POOL_FEES = WHIRLPOOL_POOL_FEES | WHIRLPOOL_LATER_POOL_FEES
+PARTICIPANTS = (5, 10)
+"""Surge cycles, from May 2023, let more than five participants into a mix."""
+SURPLUS = 110_000
+"""Satoshi that a premix input brings for the miner at most; a premix pays all fees of the mix."""
 
 
-def entries(
-    txs: Transactions,
-    pool_fees: Mapping[int, int],
-    *,
-    surplus: int,
-    most_premix: int,
-    fee_factors: tuple[float, float],
-    premix_type: int | None = None,
-    change_in_band: bool = False,
-) -> npt.NDArray[np.bool_]:
-    """Per transaction, whether for some pool its outputs are premix, a fee, and little else.
+def published_mix(s: Shape) -> BoolArray:
+    """Five in, five out, one pool value; inputs are worth the pool value (remix) or up to 20,000 more (premix)."""
+    five = (s.inputs == 5) & (s.outputs == 5) & (s.input_addresses == 5) & (s.k == 5)
+    return s.outputs_distinct & five & _pool(s, WHIRLPOOL_POOL_FEES, surplus=20_000)
 
-    Premix: the outputs worth pool value + 1 .. + `surplus`; they all have one value (and the type `premix_type`), there
-    are at most `most_premix` of them, and at most two other outputs that can be spent, of which one lies within
-    `fee_factors` × the pool's fee. With `change_in_band`, one of the two others may fall into the premix band as well:
-    change can be worth nearly as much as one more premix output.
-    """
-    pools = np.array(sorted(pool_fees, reverse=True), dtype=np.int64)
-    fees = np.array([pool_fees[int(pool)] for pool in pools], dtype=np.float64)
-    return _entries(
-        txs.output_offsets(),
-        txs.outputs["value"].to_numpy(),
-        txs.outputs["script_type"].to_numpy(),
-        pools,
-        np.minimum(surplus, pools),
-        fees * fee_factors[0],
-        fees * fee_factors[1],
-        most_premix,
-        -1 if premix_type is None else premix_type,
-        change_in_band,
-    )
+
+def improved_mix(s: Shape) -> BoolArray:
+    """n in, n out (5 to 10), all worth one pool value; at least one remix, at least one premix that pays the miner."""
+    low, high = PARTICIPANTS
+    n = s.inputs
+    even = (n >= low) & (n <= high) & (s.outputs == n) & (s.k == n) & (s.input_addresses == n) & (s.nulldata == 0)
+    # Outputs may be of any type: some users mix straight into a multisig wallet.
+    return s.outputs_distinct & even & (s.input_type == P2WPKH) & _pool(s, POOL_FEES, SURPLUS)
+
+
+def _pool(s: Shape, fees: Mapping[int, int], surplus: int) -> BoolArray:
+    paid = (s.least_input == s.value) & (s.largest_input > s.value) & (s.largest_input <= s.value + surplus)
+    return np.isin(s.value, list(fees)) & paid
+
+
+class Limits(NamedTuple):
+    """What a rule asks of a Tx0. Columns with one row per pool, then what holds for all pools."""
+
+    pool: IntArray  # satoshi
+    surplus: IntArray  # most that a premix output is worth beyond the pool's value
+    fee_low: npt.NDArray[np.float64]
+    fee_high: npt.NDArray[np.float64]
+    most_premix: int
+    premix_type: int  # script type of premix outputs, -1 for any
+    change_in_band: bool  # whether another output may be worth as much as premix: change nearly can
+
+    @classmethod
+    def of(
+        cls,
+        fees: Mapping[int, int],
+        factors: tuple[float, float],
+        surplus: int,
+        most: int,
+        kind: int,
+        band: bool,
+    ) -> Limits:
+        """Pools with their fees, and the factors between which a paid fee may lie; the rest as the fields."""
+        pool = np.array(sorted(fees, reverse=True), dtype=np.int64)
+        fee = np.array([fees[int(value)] for value in pool], dtype=np.float64)
+        return cls(pool, np.minimum(surplus, pool), fee * factors[0], fee * factors[1], most, kind, band)
+
+
+PUBLISHED_TX0 = Limits.of(WHIRLPOOL_POOL_FEES, (0.5, 3.0), 11_000, 75, -1, False)
+IMPROVED_TX0 = Limits.of(POOL_FEES, (0.5, 1.5), SURPLUS, 600, P2WPKH, True)
+"""Partner rates and rebates lower the pool fee; the fees of the first years were 1.43 times today's."""
+
+
+def published_tx0(s: Shape) -> BoolArray:
+    """Premix outputs of one value, at most two more outputs, one of them near the pool's fee."""
+    return s.outputs_distinct & _entries(s.rows, PUBLISHED_TX0)
+
+
+def improved_tx0(s: Shape) -> BoolArray:
+    """One OP_RETURN, equal premix outputs, the pool fee, at most one change; outputs in ascending order (BIP 69)."""
+    return s.outputs_distinct & (s.nulldata == 1) & s.outputs_ascend & _entries(s.rows, IMPROVED_TX0)
 
 
 @njit(cache=True)
-def _entries(
-    start: IntArray,
-    value: IntArray,
-    kind: npt.NDArray[np.int8],
-    pools: IntArray,
-    surplus: IntArray,
-    fee_low: npt.NDArray[np.float64],
-    fee_high: npt.NDArray[np.float64],
-    most_premix: int,
-    premix_type: int,
-    change_in_band: bool,
-) -> npt.NDArray[np.bool_]:
+def _entries(rows: Rows, limits: Limits) -> BoolArray:
+    """Per transaction, whether for some pool its outputs are premix, a fee, and little else.
+
+    Premix: the outputs worth pool value + 1 .. + surplus; they all have one value, there are not too many of them, and
+    at most two other outputs that can be spent, of which one is worth about the pool's fee.
+    """
+    start, value, kind = rows.out_start, rows.out_value, rows.out_type
     found = np.zeros(len(start) - 1, dtype=np.bool_)
     for t in range(len(found)):
-        for p in range(len(pools)):
-            low, high = pools[p] + 1, pools[p] + surplus[p]
+        for p in range(len(limits.pool)):
+            low, high = limits.pool[p] + 1, limits.pool[p] + limits.surplus[p]
             tried = 0
             for candidate in range(start[t], start[t + 1]):
                 if not low <= value[candidate] <= high or found[t]:
@@ -75,10 +108,14 @@ def _entries(
                         continue
                     if value[i] == value[candidate]:
                         premix += 1
-                        fits &= premix_type < 0 or kind[i] == premix_type
+                        fits &= limits.premix_type < 0 or kind[i] == limits.premix_type
                     else:
                         others += 1
-                        fits &= change_in_band or not low <= value[i] <= high
-                        fee_paid |= fee_low[p] <= value[i] <= fee_high[p]
-                found[t] = fits and fee_paid and premix <= most_premix and others <= 2
+                        fits &= limits.change_in_band or not low <= value[i] <= high
+                        fee_paid |= limits.fee_low[p] <= value[i] <= limits.fee_high[p]
+                found[t] = fits and fee_paid and premix <= limits.most_premix and others <= 2
     return found
+
+
+WHIRLPOOL = Protocol("whirlpool", Detector(1, published_mix), Detector(1, improved_mix), rate="whirlpool")
+WHIRLPOOL_TX0 = Protocol("whirlpool-tx0", Detector(2, published_tx0), Detector(2, improved_tx0), rate="whirlpool_tx0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import calibration
+from btcnb.data.simulate import rates
 
 Array = npt.NDArray[np.int64]
 
@@ -22,19 +22,17 @@ class Money:
 
     def arbitrary(self, number: int, scale: float = 1.0) -> Array:
         """Log-normal amounts in satoshi, `scale` times the typical payment, shape (number,)."""
-        median, spread = calibration.PAYMENT_USD
+        median, spread = rates.PAYMENT_USD
         usd = scale * median * np.exp(self._rng.normal(0.0, spread, number))
         value = np.rint(usd * self.satoshi_per_usd).astype(np.int64)
-        return np.clip(value, calibration.LEAST_PAYMENT, calibration.MOST_PAYMENT)
+        return np.clip(value, rates.LEAST_PAYMENT, rates.MOST_PAYMENT)
 
     def payments(self, number: int, scale: float = 1.0) -> Array:
         """Amounts as people pay them: some round in bitcoin, some round in dollars, the others neither; shape
         (number,)."""
         value = self.arbitrary(number, scale)
         draw = self._rng.random(number)
-        digits = np.concatenate([[0], calibration.ROUND_DIGITS])[
-            np.searchsorted(-calibration.ROUND_AT_LEAST, -draw, side="left")
-        ]
+        digits = np.concatenate([[0], rates.ROUND_DIGITS])[np.searchsorted(-rates.ROUND_AT_LEAST, -draw, side="left")]
         digits = np.minimum(digits, np.floor(np.log10(2 * value)).astype(np.int64))  # nobody rounds 0.02 up to 0.1
         return np.where(digits > 0, _round_to(value, 10**digits), self._dollars(value))
 
@@ -43,8 +41,8 @@ class Money:
         usd = value / self.satoshi_per_usd
         step = 10.0 ** np.floor(np.log10(np.maximum(usd, 1.0))) / 2  # 27 -> 25, 340 -> 350
         rounded = np.rint(np.maximum(np.rint(usd / step), 1) * step * self.satoshi_per_usd).astype(np.int64)
-        chosen = self._rng.random(len(value)) < calibration.USD_ROUND
-        return np.where(chosen, np.maximum(rounded, calibration.LEAST_PAYMENT), value)
+        chosen = self._rng.random(len(value)) < rates.USD_ROUND
+        return np.where(chosen, np.maximum(rounded, rates.LEAST_PAYMENT), value)
 
 
 def _round_to(value: Array, unit: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,6 +16,19 @@ from btcnb.data.simulate.scripts import (
     SEGWIT_BYTES,
     WITNESS_BYTES,
 )
+
+SEQUENCE_FINAL = 0xFFFFFFFF
+
+
+class Fields(NamedTuple):
+    """What a transaction says beside its coins and outputs."""
+
+    version: int = 1
+    lock_time: int = 0
+    sequence: int = SEQUENCE_FINAL
+    change: int = -1  # index of the change output, -1 for none
+    protocol: int = 0  # position in `mixes.NAMES`
+
 
 _LEAN: dict[str, Any] = {"cache": True, "no_cfunc_wrapper": True}
 _BARE: dict[str, Any] = {**_LEAN, "no_cpython_wrapper": True}
@@ -165,7 +178,6 @@ def append_transaction(book: Any, height: Any, n_in: Any, n_out: Any, fields: An
     """Write the transaction in the scratch arrays: spend its coins, make its outputs. No inputs: a coinbase."""
     tx = book.counts[0]
     book.counts[0] += 1
-    version, lock_time, sequence, change, protocol = fields
     fee, bytes_out = 0, 0
     for i in range(n_in):
         coin = book.picked[i]
@@ -184,6 +196,7 @@ def append_transaction(book: Any, height: Any, n_in: Any, n_out: Any, fields: An
             credit(book, coin)
     size, virtual_size = sizes(book, n_in, bytes_out)
     row = book.tx[tx]
-    row[0], row[1], row[2], row[3] = height, version, lock_time, sequence
-    row[4], row[5], row[6], row[7], row[8] = size, virtual_size, (fee if n_in > 0 else 0), change, protocol
+    row[0], row[1], row[2], row[3] = height, fields.version, fields.lock_time, fields.sequence
+    row[4], row[5], row[6] = size, virtual_size, (fee if n_in > 0 else 0)
+    row[7], row[8] = fields.change, fields.protocol
     return tx

@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import numpy as np
+from tqdm import tqdm
 
+from btcnb.data.checks import flag, instance
 from btcnb.data.simulate.actors.anchors import Anchors
 from btcnb.data.simulate.actors.exchanges import Exchanges
 from btcnb.data.simulate.actors.merchants import Merchants
 from btcnb.data.simulate.actors.pools import Pools
 from btcnb.data.simulate.actors.users import Users
 from btcnb.data.simulate.amounts import Money
-from btcnb.data.simulate.coinjoins.schedule import CoinJoins
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.ledger import Ledger
+from btcnb.data.simulate.mixes.schedule import CoinJoins
 from btcnb.data.simulate.orders import Orders
 from btcnb.data.simulate.tables import to_transactions
 from btcnb.data.simulate.world import Registry, Withdrawals, World
 from btcnb.data.transactions import Transactions
-from btcnb.errors import ParameterError
 
 BETS_WON = 0.03
 """Winners paid by betting sites in a block, as a multiple of the number of transactions."""
 
 
-def simulate(config: SimulationConfig | None = None) -> Transactions:
+def simulate(config: SimulationConfig | None = None, progress: bool = False) -> Transactions:
     """Simulate a Bitcoin economy and return its transactions with the full truth about owners, change and CoinJoins.
 
     Amounts balance exactly: inputs = outputs + fee, each coinbase = subsidy + fees of its block, no output is spent
     twice or before it exists. Inputs that spend coins from before the first block have `spent_output` = -1, with hash,
     address and value known. The same config gives the same bytes, in any process. Without argument: the preset
     "quick".
+
+    progress: show a bar that counts blocks. Interrupted (Ctrl-C) it stops within a block and leaves nothing behind.
     """
-    if config is None:
-        config = SimulationConfig.preset("quick")
-    if not isinstance(config, SimulationConfig):
-        raise ParameterError(f"simulate takes a SimulationConfig, not {type(config).__name__}.")
-    return to_transactions(Economy(config).run())
+    config = SimulationConfig.preset("quick") if config is None else config
+    instance("config", config, SimulationConfig)
+    flag("progress", progress)
+    with tqdm(total=config.blocks, desc="simulating", unit=" blocks", disable=not progress) as bar:
+        bar.refresh()  # founding everybody takes a while: show that work has begun
+        economy = Economy(config)
+        for _ in range(config.blocks):
+            economy.block()
+            bar.update()
+    return to_transactions(economy.world)
 
 
 class Economy:
@@ -72,13 +80,8 @@ class Economy:
         self.anchors.settle(self.world)
         self.coinjoins.settle(self.world, self.users, self.exchanges.deposit_wallets)
 
-    def run(self) -> World:
-        for _ in range(self.world.config.blocks):
-            self.block()
-            self.world.ledger.height += 1
-        return self.world
-
     def block(self) -> None:
+        """Everybody acts once; then the next block begins."""
         world, ledger = self.world, self.world.ledger
         first = ledger.num_transactions
         self.pools.mine(world)
@@ -96,6 +99,7 @@ class Economy:
             ledger.execute(world.orders.table())
         fees = int(ledger.book.tx[first : ledger.num_transactions, 6].sum())
         self.pools.close(world, fees)
+        ledger.height += 1
 
 
 def _next_rate(world: World) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.simulate.coins import (
+    Fields,
     append_transaction,
     credit,
     endow,
@@ -22,7 +23,7 @@ from btcnb.data.simulate.coins import (
 )
 from btcnb.data.simulate.orders import OrderTable
 from btcnb.data.simulate.programs import draw_reuse, program_table
-from btcnb.data.simulate.spending import SEQUENCE_FINAL, execute
+from btcnb.data.simulate.spending import execute
 
 Array = npt.NDArray[np.int64]
 
@@ -30,6 +31,7 @@ COUNT_TX, COUNT_COIN, COUNT_INPUT, COUNT_ADDRESS = range(4)
 LARGEST_TRANSACTION = 4096
 """Room for the inputs and for the outputs of one transaction (the 100 kB relay limit allows fewer)."""
 
+PLAIN = Fields()
 TX_FIELDS = ("block", "version", "lock_time", "sequence", "size", "virtual_size", "fee", "change", "protocol")
 
 
@@ -143,12 +145,8 @@ class Ledger:
         coins: Array,
         addresses: Array,
         values: Array,
+        fields: Fields = PLAIN,
         *,
-        version: int = 1,
-        lock_time: int = 0,
-        sequence: int = SEQUENCE_FINAL,
-        change: int = -1,
-        protocol: int = 0,
         credit: bool = True,
     ) -> int:
         """Append one transaction exactly as given (address -1 is an OP_RETURN output); the fee is what is left.
@@ -160,7 +158,6 @@ class Ledger:
         self.book.picked[: len(coins)] = coins
         self.book.out_address[: len(addresses)] = addresses
         self.book.out_value[: len(values)] = values
-        fields = (version, lock_time, sequence, change, protocol)
         return int(append_transaction(self.book, self.height, len(coins), len(addresses), fields, credit))
 
     def outputs_of(self, tx: int) -> Array:

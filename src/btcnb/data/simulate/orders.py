@@ -20,6 +20,9 @@ LEAST_RATE = 2.0
 """Satoshi per virtual byte."""
 
 
+OPTIONS: dict[str, int] = {"mode": PAY, "least_inputs": 1, "most_inputs": MOST_INPUTS, "companion": -1, "hurry": 100}
+
+
 class OrderTable(NamedTuple):
     """Orders in columns; order o pays rows first[o]:first[o+1] of the out_ columns."""
 
@@ -55,13 +58,13 @@ class Orders:
         """One order per payer, each with one payee."""
         number = len(payer) if isinstance(payer, np.ndarray) else 1
         if number:
-            self._append(number, payer, 1, **options)
+            self._append(number, payer, 1, options)
             self._append_outs(number, wallet, address, value)
 
     def batch(self, payer: int, wallet: Any, address: Any, value: Array, **options: Any) -> None:
         """One order that pays many."""
         if len(value):
-            self._append(1, payer, len(value), **options)
+            self._append(1, payer, len(value), options)
             self._append_outs(len(value), wallet, address, value)
 
     def table(self) -> OrderTable:
@@ -78,19 +81,9 @@ class Orders:
         columns = (np.ascontiguousarray(column) for column in (wallet, address, value))
         return OrderTable(payer, mode, least, most, companion, rate, first, *columns)
 
-    def _append(
-        self,
-        number: int,
-        payer: Any,
-        payees: int,
-        mode: int = PAY,
-        least_inputs: Any = 1,
-        most_inputs: Any = MOST_INPUTS,
-        companion: Any = -1,
-        hurry: int = 100,
-    ) -> None:
+    def _append(self, number: int, payer: Any, payees: int, options: dict[str, Any]) -> None:
         rows = np.empty((number, 7), dtype=np.int64)
-        for column, entry in enumerate((payer, payees, mode, least_inputs, most_inputs, companion, hurry)):
+        for column, entry in enumerate((payer, payees, *{**OPTIONS, **options}.values())):
             rows[:, column] = entry
         self._orders.append(rows)
 

@@ -1,7 +1,7 @@
 """Wallet programs: the habits of software that show in every transaction it writes.
 
 A program is a row of integers, so that the compiled ledger can read it. Shares among users are set so that the
-marginals of two-output transactions on the real chain come out (see `calibration`).
+marginals of two-output transactions on the real chain come out (see `CHAIN_TARGETS` in `btcnb.data.structure`).
 """
 
 from __future__ import annotations

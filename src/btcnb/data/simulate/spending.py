@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from btcnb.data.simulate.coins import (
+    SEQUENCE_FINAL,
+    Fields,
     append_transaction,
     draw,
     hash_word,
@@ -41,7 +43,6 @@ from btcnb.data.simulate.programs import (
 )
 from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, OUTPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
 
-SEQUENCE_FINAL = 0xFFFFFFFF
 SEQUENCE_LOCKTIME = 0xFFFFFFFE
 SEQUENCE_RBF = 0xFFFFFFFD
 
@@ -96,18 +97,10 @@ def pick_best(book: Any, wallet: Any, height: Any, confirmations: Any, need: Any
 
 
 @inner
-def pick_in_order(
-    book: Any,
-    wallet: Any,
-    height: Any,
-    confirmations: Any,
-    need: Any,
-    rate: Any,
-    least: Any,
-    most: Any,
-    selection: Any,
-) -> Any:
+def pick_in_order(book: Any, wallet: Any, height: Any, need: Any, rate: Any, least: Any, most: Any) -> Any:
     """Coins from the old end of the wallet, the new end or both, until they pay for the outputs and their own bytes."""
+    program = book.programs[book.wallet_program[wallet]]
+    confirmations, selection = program[CONFIRMATIONS], program[SELECTION]
     number, total = 0, 0
     old, new = book.wallet_first[wallet], book.wallet_last[wallet]
     for step in range(book.wallet_coins[wallet]):
@@ -164,8 +157,7 @@ def coin_before(book: Any, a: Any, b: Any) -> Any:
 
 @inner
 def arrange(book: Any, n_in: Any, n_out: Any, order: Any, change: Any) -> Any:
-    """Order inputs and outputs as the program does; the change output stands last on entry. Returns its new position.
-    Order inputs and outputs as the program does; the change output stands last on entry. Returns its new position."""
+    """Order inputs and outputs as the program does; on entry the change stands last. Returns its new position."""
     if order == ORDER_RANDOM:
         for i in range(n_in - 1, 0, -1):
             swap_inputs(book, i, draw(book, i + 1))
@@ -215,7 +207,7 @@ def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
     depth, selection, fixed = program[CONFIRMATIONS], program[SELECTION], program[FEE]
     least, most = orders.least_inputs[o], orders.most_inputs[o]
     if orders.mode[o] == SWEEP:
-        number = pick_in_order(book, wallet, height, depth, 0, 0.0, most, most, selection)
+        number = pick_in_order(book, wallet, height, 0, 0.0, most, most)
         if number < least:
             return 0
     else:
@@ -226,7 +218,7 @@ def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
         else:
             cost = rate if fixed == 0 else 0.0
             need = pay + fee_of(fixed, rate, size)
-            number = pick_in_order(book, wallet, height, depth, need, cost, least, most, selection)
+            number = pick_in_order(book, wallet, height, need, cost, least, most)
     return add_companion(book, orders.companion[o], height, number)
 
 
@@ -305,7 +297,8 @@ def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     program = book.programs[book.wallet_program[orders.payer[o]]]
     position = arrange(book, n_in, n_out, program[ORDER], -1 if change == NO_CHANGE else n_out - 1)
     lock_time, sequence = lock_fields(book, program, height)
-    append_transaction(book, height, n_in, n_out, (program[VERSION], lock_time, sequence, position, 0), True)
+    fields = Fields(program[VERSION], lock_time, sequence, position, 0)
+    append_transaction(book, height, n_in, n_out, fields, True)
     return True
 
 

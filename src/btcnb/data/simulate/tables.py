@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.simulate.coinjoins import PROTOCOLS
 from btcnb.data.simulate.ledger import COUNT_ADDRESS, COUNT_COIN, COUNT_INPUT, COUNT_TX, TX_FIELDS, Book
+from btcnb.data.simulate.mixes import NAMES
 from btcnb.data.simulate.names import address_strings, hash_strings
 from btcnb.data.simulate.scripts import NULLDATA, SCRIPT_TYPE
 from btcnb.data.simulate.world import World
@@ -120,6 +120,6 @@ def _truth(world: World, used: Array, tx: dict[str, Array]) -> Truth:
         owner=owner,
         entities=pd.DataFrame({"kind": registry.kinds, "name": registry.names}),
         label=np.where(labelled, names[owner], ""),
-        coinjoin=np.array(PROTOCOLS, dtype=object)[tx["protocol"]],
+        coinjoin=np.array(NAMES, dtype=object)[tx["protocol"]],
         change=tx["change"].copy(),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from btcnb.data.simulate import calibration
+from btcnb.data.simulate import rates
 from btcnb.data.simulate.orders import OP_RETURN
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
@@ -24,6 +24,6 @@ class Anchors:
         world.endow(np.repeat(self.wallet, 10), np.full(10 * SERVICES, 10**9))
 
     def plan(self, world: World) -> None:
-        number = world.rng.poisson(calibration.ANCHORS * world.config.transactions_per_block)
+        number = world.rng.poisson(rates.ANCHORS * world.config.transactions_per_block)
         wallet = self.wallet[world.rng.integers(SERVICES, size=number)]
         world.orders.pay(wallet, address=OP_RETURN, value=0, hurry=50)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import calibration
+from btcnb.data.simulate import rates
 from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
@@ -88,7 +88,7 @@ class Exchanges:
             world.endow(np.full(40, exchange.cold), np.full(40, 2 * 10**11))
             if exchange.style == FORWARD:  # nothing waits there
                 continue
-            exchange.old = int(share * calibration.OLD_DEPOSITS * size * world.config.blocks)
+            exchange.old = int(share * rates.OLD_DEPOSITS * size * world.config.blocks)
             world.ledger.endow(
                 world.ledger.new_addresses(np.full(exchange.old, exchange.deposits)),
                 world.money.payments(exchange.old, scale=0.5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import calibration
+from btcnb.data.simulate import rates
 from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.amounts import subsidy
 from btcnb.data.simulate.config import SimulationConfig
@@ -74,7 +74,7 @@ class Pools:
             if (world.height + rank) % period or not world.ledger.coins[wallet]:
                 continue
             power = self._cumulative[rank] - (self._cumulative[rank - 1] if rank else 0.0)
-            wanted = world.rng.poisson(calibration.MINER_PAYOUTS * size * period * power)
+            wanted = world.rng.poisson(rates.MINER_PAYOUTS * size * period * power)
             self._pay_out(world, rank, wallet, max(3, int(wanted)))
 
     def _pay_out(self, world: World, rank: int, wallet: int, wanted: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate import calibration
+from btcnb.data.simulate import rates
 from btcnb.data.simulate.actors.merchants import Merchants
 from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.orders import NO_ADDRESS, OP_RETURN, SWEEP
@@ -60,14 +60,14 @@ class Users:
 
     def plan(self, world: World, merchants: Merchants) -> None:
         rng, size = world.rng, world.config.transactions_per_block
-        active = np.unique(self.draw(world, rng.poisson(calibration.ACTIVE_USERS * size)))
+        active = np.unique(self.draw(world, rng.poisson(rates.ACTIVE_USERS * size)))
         value = world.money.payments(len(active))
         rich = world.ledger.balance[active] >= value + RESERVE
         self._pay(world, merchants, active[rich], value[rich])
         self._run_low(world, active[~rich], value[~rich])
-        holders = rng.integers(self.number, size=rng.poisson(calibration.HOLDERS * size))
+        holders = rng.integers(self.number, size=rng.poisson(rates.HOLDERS * size))
         self._withdraw(world, holders, world.money.payments(len(holders), scale=0.6))
-        self._transfer(world, self.draw(world, rng.poisson(calibration.EXCHANGE_TRANSFERS * size)))
+        self._transfer(world, self.draw(world, rng.poisson(rates.EXCHANGE_TRANSFERS * size)))
 
     def _pay(self, world: World, merchants: Merchants, payer: Array, value: Array) -> None:
         habit = np.searchsorted(np.cumsum(HABITS) / HABITS.sum(), world.rng.random(len(payer)))
@@ -96,7 +96,7 @@ class Users:
         """One payment to a few people at once: `value` is shared between them."""
         for user, amount in zip(payer, value, strict=True):
             number = int(world.rng.integers(2, 6))
-            share = np.maximum(amount // number, calibration.LEAST_PAYMENT)
+            share = np.maximum(amount // number, rates.LEAST_PAYMENT)
             payees = self.draw(world, number)
             if world.ledger.balance[user] > number * share + RESERVE and (payees != user).all():
                 world.orders.batch(int(user), payees, np.full(number, NO_ADDRESS), np.full(number, share))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.coinjoin import REGISTRY
 from btcnb.data.simulate.actors.users import Users
-from btcnb.data.simulate.coinjoins import joinmarket, wabisabi, wasabi
-from btcnb.data.simulate.coinjoins.whirlpool import Whirlpool
 from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.mixes import joinmarket, wabisabi, wasabi
+from btcnb.data.simulate.mixes.whirlpool import Whirlpool
 from btcnb.data.simulate.orders import SWEEP
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
@@ -17,6 +20,8 @@ Array = npt.NDArray[np.int64]
 
 FRESH_COORDINATOR = 610_000
 """Height from which Wasabi's coordinator takes a fresh address each round."""
+RATES = {protocol.name: protocol.rate for protocol in REGISTRY if protocol.rate is not None}
+"""Field of `CoinJoinRates` by protocol."""
 COORDINATOR_PATIENCE = 12
 """Coins a coordinator collects before selling them."""
 
@@ -46,20 +51,18 @@ class CoinJoins:
         self._account = world.ledger.new_addresses(exchange_wallets[:2])
 
     def run(self, world: World) -> None:
-        """The mixes of one block."""
-        rates, rng = world.config.coinjoins, world.rng
-        for _ in range(rng.poisson(rates.joinmarket)):
-            joinmarket.mix(world, self._joinmarket)
-        for _ in range(rng.poisson(rates.wasabi10)):
-            wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=False)
-        for _ in range(rng.poisson(rates.wasabi11)):
-            wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=True)
-        for _ in range(rng.poisson(rates.wasabi2)):
-            wabisabi.mix(world, self._wasabi, self.wasabi_coordinator)
-        for _ in range(rng.poisson(rates.whirlpool_tx0)):
-            self.whirlpool.tx0(world, self._samourai, self.whirlpool_coordinator)
-        for _ in range(rng.poisson(rates.whirlpool)):
-            self.whirlpool.mix(world)
+        """The mixes of one block, protocol by protocol."""
+        rounds: dict[str, Callable[[], bool]] = {
+            "joinmarket": lambda: joinmarket.mix(world, self._joinmarket),
+            "wasabi1.0": lambda: wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=False),
+            "wasabi1.1": lambda: wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=True),
+            "wasabi2": lambda: wabisabi.mix(world, self._wasabi, self.wasabi_coordinator),
+            "whirlpool-tx0": lambda: self.whirlpool.tx0(world, self._samourai, self.whirlpool_coordinator),
+            "whirlpool": lambda: self.whirlpool.mix(world),
+        }
+        for name, mix in rounds.items():
+            for _ in range(world.rng.poisson(getattr(world.config.coinjoins, RATES[name]))):
+                mix()
 
     def plan(self, world: World) -> None:
         """Coordinators sell what they have earned."""

@@ -1,28 +1,17 @@
-"""Figures of the real chain that the simulated economy is set to, and the rates that bring them about.
+"""How often things happen in the simulated economy, and how large payments are.
 
-Structure only: nothing here is set to a score that an experiment of the paper reports.
-
-Source of the targets: Möser and Narayanan, "Resurrecting Address Clustering in Bitcoin", through the author's public
-notebooks (chain to block 689,256). Shares are fractions.
+Set so that the shares published for the real chain come out (`CHAIN_TARGETS` in `btcnb.data.structure`). Structure
+only: nothing here is set to a score that an experiment of the paper reports.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-TARGET_OUTPUTS = {"1": 0.139, "2": 0.758, "3+": 0.103}
-"""Share of transactions with one, two, more outputs (91.1 M, 494.6 M and 67.0 M transactions)."""
-TARGET_INPUTS_OF_TWO_OUTPUT = {"1": 0.788, "2": 0.136, "3+": 0.076}
-"""Of two-output transactions outside the ground truth: share with one, two, more inputs."""
-TARGET_FINGERPRINTS = {"version 1": 0.807, "locktime": 0.246, "rbf": 0.062, "segwit": 0.271}
-"""Of the same transactions: share of version 1, with a lock time, signalling RBF, spending a SegWit coin."""
-TARGET_DIRECT_REUSE = 103.3 / 494.6
-"""Of two-output transactions: share that pays an input address back (change revealed by address reuse)."""
-
 ROUND_DIGITS = np.array([2, 3, 4, 5, 6, 7])
 ROUND_AT_LEAST = np.array([0.479, 0.426, 0.380, 0.308, 0.216, 0.107])
 """Share of payments whose satoshi value ends in at least so many zeros: correct plus wrong votes of
-power_of_ten_2..7."""
+power_of_ten_2..7 in Möser and Narayanan's public notebooks."""
 USD_ROUND = 0.3
 """Share of the other payments that are a round number of US dollars."""
 

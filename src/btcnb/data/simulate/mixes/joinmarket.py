@@ -9,16 +9,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.coinjoin.constants import JOINMARKET_LEAST_CHANGE
 from btcnb.data.simulate.actors.users import JOINMARKET_NATIVE
-from btcnb.data.simulate.coinjoins import JOINMARKET
-from btcnb.data.simulate.coinjoins.rounds import Draft, Peer, gather, gather_many
+from btcnb.data.simulate.mixes.draft import Draft, Peer, gather, gather_many
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]
 
 PARTICIPANTS = (5, 11)
 LEAST_SIZE = 100_000
-LEAST_MAKER_CHANGE = 27_300
 LEAST_TAKER_CHANGE = 2_730
 RELATIVE_FEE = 0.00002
 ABSOLUTE_FEE = 500
@@ -38,7 +37,7 @@ def mix(world: World, members: Array) -> bool:
     richest = np.sort(world.ledger.balance[members])[::-1]
     limit = 0.5 * richest[min(len(members), 3 * number) - 1]  # makers who offer less are not asked
     wanted = int(max(LEAST_SIZE, min(limit, 2 * 10**7 * np.exp(rng.normal(0.0, 1.0)))))
-    spare = LEAST_MAKER_CHANGE + 10
+    spare = JOINMARKET_LEAST_CHANGE + 10
     makers = gather_many(world, members, wanted + spare, number, MOST_INPUTS)
     if len(makers) < number:
         return False
@@ -62,7 +61,7 @@ def mix(world: World, members: Array) -> bool:
         draft.pay(taker.wallet, change)
     draft.address(world).shuffle(world)
     native = world.height >= JOINMARKET_NATIVE
-    draft.write(world, JOINMARKET, version=2 if native else 1, lock_time=world.height - 1 if native else 0)
+    draft.write(world, "joinmarket", version=2 if native else 1, lock_time=world.height - 1 if native else 0)
     return True
 
 
@@ -76,9 +75,8 @@ def _miner_fee(world: World, taker: Peer, makers: list[Peer]) -> int:
 
 
 def _sweep_amount(world: World, taker: Peer, makers: list[Peer], wanted: int) -> int:
-    """The amount that uses up the taker's coins to the last satoshi, if the makers can match it; else the wanted one.
-    The amount that uses up the taker's coins to the last satoshi, if the makers can match it; else the wanted one."""
-    capacity = min(peer.total for peer in makers) - LEAST_MAKER_CHANGE
+    """The amount that uses up the taker's coins to the last satoshi, if the makers can match it; else the wanted."""
+    capacity = min(peer.total for peer in makers) - JOINMARKET_LEAST_CHANGE
     amount = taker.total - _miner_fee(world, taker, makers)
     amount -= int(len(makers) * 1.1 * max(ABSOLUTE_FEE, RELATIVE_FEE * amount))
     return amount if LEAST_SIZE <= amount <= capacity else wanted

@@ -10,23 +10,20 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate.coinjoins import WASABI10, WASABI11
-from btcnb.data.simulate.coinjoins.rounds import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
+from btcnb.data.coinjoin.constants import WASABI1_DENOMINATION, WASABI1_INPUTS_PER_PEER, WASABI1_LEVELS
+from btcnb.data.simulate.mixes.draft import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]
 
-BASE = 10_000_000
 DRIFT = (0.955, 1.045)
 """The base wanders between these multiples of 0.1 bitcoin."""
-MOST_INPUTS = 7
 COORDINATOR_RATE = 0.00003
 LEAST_COORDINATOR_OUTPUT = 30_000
 LEAST_CHANGE = 10_000
 LEAST_CHANGE_SHARE = 0.01
 EXTRA_COINS = 0.4
 """How often a peer who has enough registers another coin, in the hope of a higher level."""
-LEVELS = 11
 PEERS_PER_LEVEL = 2
 """A level is used only by at least so many peers."""
 
@@ -35,17 +32,17 @@ def mix(world: World, members: Array, coordinator: int, levels: bool) -> bool:
     """One round of version 1.1 (with levels) or 1.0 (without); False if too few members can take part."""
     low, high = world.config.wasabi_peers
     number = int(world.rng.integers(low, high + 1))
-    base = int(BASE * world.rng.uniform(*DRIFT))
-    network = int(world.rate * (MOST_INPUTS * INPUT_SIZE + 2 * OUTPUT_SIZE))
+    base = int(WASABI1_DENOMINATION * world.rng.uniform(*DRIFT))
+    network = int(world.rate * (WASABI1_INPUTS_PER_PEER * INPUT_SIZE + 2 * OUTPUT_SIZE))
     need = base + int(base * COORDINATOR_RATE * number) + network
-    peers = gather_many(world, members, need, number, MOST_INPUTS, more=EXTRA_COINS if levels else 0.0)
+    peers = gather_many(world, members, need, number, WASABI1_INPUTS_PER_PEER, more=EXTRA_COINS if levels else 0.0)
     if len(peers) < low:
         return False
     rest = {peer.wallet: peer.total - _network_fee(world, peer) for peer in peers}
     base = min(base, min(int(value / (1 + COORDINATOR_RATE * len(peers))) for value in rest.values()))
     draft = Draft(coins=[coin for peer in peers for coin in peer.coins])
     income = 0
-    for level in range(LEVELS if levels else 1):
+    for level in range(WASABI1_LEVELS if levels else 1):
         value = base << level
         fee = int(value * COORDINATOR_RATE * len(peers))
         joining = [peer for peer in peers if rest[peer.wallet] >= value + fee + _output_fee(world)]
@@ -65,7 +62,7 @@ def mix(world: World, members: Array, coordinator: int, levels: bool) -> bool:
         draft.address(world).sort_descending(world)
     else:
         draft.address(world).shuffle(world)
-    draft.write(world, WASABI11 if levels else WASABI10)
+    draft.write(world, "wasabi1.1" if levels else "wasabi1.0")
     return True
 
 

@@ -15,8 +15,8 @@ import pandas as pd
 
 from btcnb import paper
 from btcnb.data.address_graph import AddressGraph
+from btcnb.data.checks import choice, instance
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
-from btcnb.errors import ParameterError
 
 IntArray = npt.NDArray[np.int64]
 Reading = Literal["incident", "induced"]
@@ -27,20 +27,32 @@ SIZE_BANDS = ((10, 100), (100, 1_000), (1_000, 5_000))
 FINAL_SEQUENCES = (0xFFFFFFFE, 0xFFFFFFFF)
 """Sequence numbers that do not signal replace-by-fee (BIP 125)."""
 
+TARGET_OUTPUTS = {"1": 0.139, "2": 0.758, "3+": 0.103}
+"""Share of transactions with one, two, more outputs (91.1 M, 494.6 M and 67.0 M transactions)."""
+TARGET_INPUTS_OF_TWO_OUTPUT = {"1": 0.788, "2": 0.136, "3+": 0.076}
+"""Of two-output transactions outside the ground truth: share with one, two, more inputs."""
+TARGET_FINGERPRINTS = {"version 1": 0.807, "locktime": 0.246, "rbf": 0.062, "segwit": 0.271}
+"""Of the same transactions: share of version 1, with a lock time, signalling RBF, spending a SegWit coin."""
+TARGET_DIRECT_REUSE = 103.3 / 494.6
+"""Of two-output transactions: share that pays an input address back (change revealed by address reuse)."""
+
+_OF_TWO = "of 2-output transactions: "
+_QUANTITIES = (
+    *(f"transactions with {number}, %" for number in ("1 output", "2 outputs", "more outputs")),
+    *(f"{_OF_TWO}{number}, %" for number in ("1 input", "2 inputs", "more inputs")),
+    *(f"{_OF_TWO}{mark}, %" for mark in ("version 1", "locktime set", "replace-by-fee", "SegWit")),
+)
 CHAIN_TARGETS: dict[str, float] = {
-    "transactions with 1 output, %": 13.9,
-    "transactions with 2 outputs, %": 75.8,
-    "transactions with more outputs, %": 10.3,
-    "of 2-output transactions: 1 input, %": 78.8,
-    "of 2-output transactions: 2 inputs, %": 13.6,
-    "of 2-output transactions: more inputs, %": 7.6,
-    "of 2-output transactions: version 1, %": 80.7,
-    "of 2-output transactions: locktime set, %": 24.6,
-    "of 2-output transactions: replace-by-fee, %": 6.2,
-    "of 2-output transactions: SegWit, %": 27.1,
+    quantity: round(100 * share, 1)
+    for quantity, share in zip(
+        _QUANTITIES,
+        [*TARGET_OUTPUTS.values(), *TARGET_INPUTS_OF_TWO_OUTPUT.values(), *TARGET_FINGERPRINTS.values()],
+        strict=True,
+    )
 }
-"""Shares published for the real chain up to block 689,256 (Möser and Narayanan's public notebooks): output counts over
-all transactions, the rest over the two-output transactions outside their ground truth (309.7 of 494.6 million)."""
+"""The same shares in %, named as `chain_shares` names them. Published for the real chain up to block 689,256 (Möser and
+Narayanan's public notebooks): output counts over all transactions, the rest over the two-output transactions outside
+their ground truth (309.7 of 494.6 million)."""
 
 
 def calibration(
@@ -54,14 +66,18 @@ def calibration(
     chain:  the transactions before sampling, for the shares that are published for the whole chain.
     `inside` says whether `ours` lies in the paper's range, widened by a tenth where the paper gives a single value.
     """
-    named = {"graph": graphs} if isinstance(graphs, AddressGraph) else dict(graphs)
-    measured = pd.DataFrame({name: graph_structure(graph, reading) for name, graph in named.items()})
+    if not isinstance(graphs, Mapping):
+        graphs = {"graph": graphs}
+    for name, graph in graphs.items():
+        instance(f"graphs[{name!r}]", graph, AddressGraph)
+    measured = pd.DataFrame({name: graph_structure(graph, reading) for name, graph in graphs.items()})
     targets = _graph_targets()
     rows = [
         _row(quantity, "graph", targets[quantity], measured.loc[quantity].to_numpy(dtype=np.float64))
         for quantity in measured.index
     ]
     if chain is not None:
+        instance("chain", chain, Transactions)
         shares = chain_shares(chain)
         rows += [
             _row(quantity, "chain", (value, value), np.array([shares[quantity]]))
@@ -72,6 +88,7 @@ def calibration(
 
 def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[str, float]:
     """Ratios of the dataset table and the four cut ratios (in %), for one graph."""
+    instance("graph", graph, AddressGraph)
     labels = graph.labels()
     clusters = int(labels.max()) + 1
     number = float(graph.meta.get("transactions", np.nan))
@@ -81,24 +98,23 @@ def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[s
         "edges a transaction": graph.num_edges / number,
         "clusters a node": clusters / graph.num_nodes,
         "merged nodes a transaction": (graph.num_nodes - clusters) / number,
-        "cut ratio overall, %": 100 * cut_ratio(edges, labels),
+        "cut ratio overall, %": 100 * crossing_share(edges, labels),
     }
     for low, high in SIZE_BANDS:
-        ratios[_band(low, high)] = 100 * cut_ratio(edges, labels, (low, high), reading)
+        ratios[_band(low, high)] = 100 * crossing_share(edges, labels, (low, high), reading)
     return ratios
 
 
-def cut_ratio(
+def crossing_share(
     edge_index: IntArray, labels: IntArray, sizes: tuple[int, int] | None = None, reading: Reading = "induced"
 ) -> float:
-    """Fraction of edges that cross between clusters; NaN where there is no edge to count.
+    """The paper's cut ratio: fraction of edges that cross between clusters; NaN where there is no edge to count.
 
     sizes: count only edges at clusters of that size, low <= size < high.
     reading: the paper says "restricted to subgraphs of size 10–100". `"induced"`: edges with both ends in (possibly
         different) clusters of such a size; `"incident"`: edges with at least one end in such a cluster.
     """
-    if reading not in get_args(Reading):
-        raise ParameterError(f"reading is {reading!r}; it must be one of {', '.join(get_args(Reading))}.")
+    choice("reading", reading, get_args(Reading))
     source, target = labels[edge_index[0]], labels[edge_index[1]]
     crossing = source != target
     if sizes is not None:
@@ -112,6 +128,7 @@ def cut_ratio(
 
 def chain_shares(txs: Transactions) -> dict[str, float]:
     """The shares of `CHAIN_TARGETS` (in %), over all transactions that are no coinbase."""
+    instance("txs", txs, Transactions)
     ordinary = ~txs.transactions["is_coinbase"].to_numpy()
     outputs = np.diff(txs.output_offsets())
     inputs = np.diff(txs.input_offsets())

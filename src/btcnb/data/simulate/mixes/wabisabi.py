@@ -10,25 +10,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate.coinjoins import WASABI2
-from btcnb.data.simulate.coinjoins.rounds import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer
+from btcnb.data.coinjoin.constants import WASABI2_LEAST, wasabi2_denominations
 from btcnb.data.simulate.ledger import TX_FIELDS
+from btcnb.data.simulate.mixes import NAMES
+from btcnb.data.simulate.mixes.draft import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]
 
-LEAST_OUTPUT = 5_000
-MOST_DENOMINATION = 137_438_953_472
-
-
-def _denominations() -> Array:
-    values: set[int] = set()
-    for factor, root in ((1, 2), (1, 3), (2, 3), (1, 10), (2, 10), (5, 10)):
-        values.update(factor * root**i for i in range(40))
-    return np.array(sorted(value for value in values if LEAST_OUTPUT <= value <= MOST_DENOMINATION), dtype=np.int64)
-
-
-DENOMINATIONS = _denominations()
+NAME = "wasabi2"
+DENOMINATIONS = wasabi2_denominations()
 """Satoshi, ascending."""
 MOST_INPUTS = 10
 MOST_OUTPUTS = 8
@@ -55,14 +46,14 @@ def mix(world: World, members: Array, coordinator: int) -> bool:
     if income >= LEAST_COORDINATOR_OUTPUT:
         draft.pay(coordinator, income)
     draft.address(world).sort_descending(world)
-    draft.write(world, WASABI2)
+    draft.write(world, NAME)
     return True
 
 
 def _register(world: World, members: Array, wanted: int) -> list[Peer]:
     """Distinct wallets with one to ten coins each, until `wanted` inputs are there."""
     value, peers, number = world.ledger.book.coin_value, [], 0
-    least = LEAST_OUTPUT + int(world.rate * (INPUT_SIZE + 2 * OUTPUT_SIZE))
+    least = WASABI2_LEAST + int(world.rate * (INPUT_SIZE + 2 * OUTPUT_SIZE))
     for wallet in world.rng.permutation(members):
         coins = [coin for coin in world.ledger.coins_of(int(wallet), most=40) if value[coin] >= 2 * least]
         if not coins:
@@ -80,13 +71,12 @@ def _coordination_fee(world: World, coin: int) -> int:
     """0.3 % of a fresh coin; coins that come out of a mix, and small ones, are free."""
     book = world.ledger.book
     value, tx = int(book.coin_value[coin]), int(book.coin_tx[coin])
-    remix = tx >= 0 and book.tx[tx, _PROTOCOL] == WASABI2
+    remix = tx >= 0 and book.tx[tx, _PROTOCOL] == NAMES.index(NAME)
     return 0 if remix or value <= FREE_BELOW else int(COORDINATOR_RATE * value)
 
 
 def _decompose(world: World, draft: Draft, wallet: int, left: int) -> int:
-    """Greedy split into denominations, now and then a size smaller; returns the rest that is too small for an output.
-    Greedy split into denominations, now and then a size smaller; returns the rest that is too small for an output."""
+    """Greedy split into denominations, now and then a size smaller; returns the rest, too small for an output."""
     cost = int(world.rate * OUTPUT_SIZE)
     for _ in range(MOST_OUTPUTS - 1):
         fitting = int(np.searchsorted(DENOMINATIONS, left - cost, side="right"))
@@ -96,7 +86,7 @@ def _decompose(world: World, draft: Draft, wallet: int, left: int) -> int:
         value = int(DENOMINATIONS[fitting - step])
         draft.pay(wallet, value)
         left -= value + cost
-    if left - cost >= LEAST_OUTPUT:
+    if left - cost >= WASABI2_LEAST:
         draft.pay(wallet, left - cost)
         return 0
     return max(0, left)

@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate.coinjoins import WHIRLPOOL, WHIRLPOOL_TX0
-from btcnb.data.simulate.coinjoins.rounds import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
+from btcnb.data.coinjoin.constants import WHIRLPOOL_POOL_FEES
+from btcnb.data.simulate.mixes.draft import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
 from btcnb.data.simulate.scripts import NULLDATA_BYTES
 from btcnb.data.simulate.spending import LEAST_OUTPUT
 from btcnb.data.simulate.world import World
 
 Array = npt.NDArray[np.int64]
 
-POOLS = (100_000, 1_000_000, 5_000_000, 50_000_000)
-POOL_FEES = (5_000, 50_000, 175_000, 1_750_000)
+POOLS = tuple(WHIRLPOOL_POOL_FEES)
+POOL_FEES = tuple(WHIRLPOOL_POOL_FEES.values())
 MOST_PREMIX = (25, 70, 70, 70)
 POPULARITY = np.array([0.15, 0.4, 0.3, 0.15])
 SMALLEST_POOL_SINCE = 673_000
@@ -87,7 +87,7 @@ class Whirlpool:
         if change >= LEAST_OUTPUT:
             draft.pay(peer.wallet, change)
         draft.address(world).sort_bip69(world)
-        tx = draft.write(world, WHIRLPOOL_TX0, credit=False)
+        tx = draft.write(world, "whirlpool-tx0", credit=False)
         for coin, (address, value) in zip(world.ledger.outputs_of(tx), draft.outputs, strict=True):
             if value == premix:
                 self.premix[pool].append(int(coin))
@@ -131,7 +131,7 @@ class Whirlpool:
         for coin in chosen:
             draft.pay(_owner(world, coin), POOLS[pool])
         draft.address(world).shuffle(world)
-        tx = draft.write(world, WHIRLPOOL, credit=False)
+        tx = draft.write(world, "whirlpool", credit=False)
         gone = set(chosen)
         self.premix[pool] = [coin for coin in self.premix[pool] if coin not in gone]
         self.remix[pool] = [coin for coin in self.remix[pool] if coin not in gone]

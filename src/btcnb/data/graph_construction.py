@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from btcnb.data._transfers import Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
+from btcnb.data._transfers import Edges, Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.data.checks import choice, flag, instance, positive
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
-from btcnb.data.simulate.config import SPLITS
+from btcnb.data.intervals import Interval, first_and_last, price_near
 from btcnb.data.transactions import Transactions
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]
 Extremes = Literal["transaction", "transfer"]
@@ -29,8 +30,7 @@ def build_graph(
     flow: Flow = "gross",
     extremes: Extremes = "transaction",
     keep_isolated: bool = True,
-    start_block: int | None = None,
-    end_block: int | None = None,
+    **interval: Unpack[Interval],
 ) -> AddressGraph:
     """The directed graph of addresses, with exactly the columns of the paper's table of dataset columns.
 
@@ -52,14 +52,23 @@ def build_graph(
         net payers send and only net payees receive (the authors' public pipeline).
     extremes: node columns min/max of sent and received are taken over sums per `"transaction"` (the table's words) or
         over single `"transfer"`s, that is over the node's edges (the authors' public pipeline).
-    labels: one cluster label per address of `txs`; the `heuristic_clusters` of `txs` (at that price) if None.
+    labels: one cluster label per address of `txs`; if None, the graph clusters by itself: `default_labels`.
     price_usd: USD for one bitcoin at the start, kept in `meta` for `features`; if None, that of the paper's interval
         that holds the first block, or unknown outside of them.
     start_block, end_block: the sampled interval, kept in `meta`; first and last block of the transactions if None.
 
     Columns about sending are NaN for an address that never sent, those about receiving for one that never received.
     """
-    _check(txs, labels, split_value, flow, extremes)
+    choice("split_value", split_value, get_args(SplitValue))
+    choice("flow", flow, get_args(Flow))
+    choice("extremes", extremes, get_args(Extremes))
+    flag("keep_isolated", keep_isolated)
+    instance("txs", txs, Transactions)
+    if price_usd is not None:
+        positive("price_usd", price_usd, " of USD for one bitcoin")
+    start_block, end_block = first_and_last(**interval)
+    if not len(txs):
+        raise DataError(txs.source, "transactions", "the table is empty", "a graph needs at least one transaction")
     blocks = txs.transactions["block_number"].to_numpy()
     price_usd = price_near(int(blocks[0])) if price_usd is None else price_usd
     flows = transfers(txs, split_value, flow)
@@ -68,11 +77,11 @@ def build_graph(
     nodes = _node_table(flows, rows, txs.num_addresses, full, extremes)
     keep = _occurring(txs) if keep_isolated else (nodes["degree_in"] + nodes["degree_out"] > 0).to_numpy()
     nodes = nodes[keep].reset_index(drop=True)
-    edges = pd.DataFrame({name: rows[name] for name in EDGE_COLUMNS}, copy=False)
-    alias = _labels(txs, labels, price_usd)[keep]
+    edges = pd.DataFrame({name: getattr(rows, name) for name in EDGE_COLUMNS}, copy=False)
+    alias = (default_labels(txs, price_usd) if labels is None else _given_labels(txs, labels))[keep]
     meta = {
-        "start_block": int(blocks[0]) if start_block is None else int(start_block),
-        "end_block": int(blocks[-1]) if end_block is None else int(end_block),
+        "start_block": int(blocks[0]) if start_block is None else start_block,
+        "end_block": int(blocks[-1]) if end_block is None else end_block,
         "price_usd": None if price_usd is None else float(price_usd),
         "source": txs.source,
         "transactions": len(txs),
@@ -87,35 +96,19 @@ def build_graph(
     )
 
 
-def price_near(block: int) -> float | None:
-    """USD for one bitcoin at the start of the paper's interval (1,000 blocks) that holds the block, else None."""
-    inside = (split.price_usd for split in SPLITS.values() if 0 <= block - split.start_block <= 1_000)
-    return next(inside, None)
-
-
-def _check(txs: Transactions, labels: npt.ArrayLike | None, split_value: str, flow: str, extremes: str) -> None:
-    for name, value, known in (
-        ("split_value", split_value, get_args(SplitValue)),
-        ("flow", flow, get_args(Flow)),
-        ("extremes", extremes, get_args(Extremes)),
-    ):
-        if value not in known:
-            raise ParameterError(f"{name} is {value!r}; it must be one of {', '.join(map(repr, known))}.")
-    if not len(txs):
-        raise DataError(txs.source, "transactions", "the table is empty", "a graph needs at least one transaction")
-    if labels is not None and np.shape(labels) != (txs.num_addresses,):
-        raise DataError(
-            txs.source,
-            "labels",
-            f"has shape {np.shape(labels)} for {txs.num_addresses} addresses",
-            "give one label per address",
-        )
-
-
-def _labels(txs: Transactions, labels: npt.ArrayLike | None, price_usd: float | None) -> IntArray:
-    if labels is not None:
-        return np.asarray(labels, dtype=np.int64)
+def default_labels(txs: Transactions, price_usd: float | None = None) -> IntArray:
+    """The clusters that a graph gets where none are given: all default rules, on these transactions, at that price."""
     return heuristic_clusters(txs, config=None if price_usd is None else HeuristicConfig(price_usd=price_usd))
+
+
+def _given_labels(txs: Transactions, labels: npt.ArrayLike) -> IntArray:
+    found = np.asarray(labels)
+    if found.shape != (txs.num_addresses,):
+        problem = f"has shape {found.shape} for {txs.num_addresses} addresses"
+        raise DataError(txs.source, "labels", problem, "give one label per address")
+    if found.size and found.dtype.kind not in "iu":
+        raise DataError(txs.source, "labels", f"holds {found.dtype}, not whole numbers", "number the clusters")
+    return found.astype(np.int64)
 
 
 def _occurring(txs: Transactions) -> npt.NDArray[np.bool_]:
@@ -125,21 +118,17 @@ def _occurring(txs: Transactions) -> npt.NDArray[np.bool_]:
     return found[:-1]
 
 
-def _node_table(flows: Transfers, rows: dict[str, Any], number: int, full: bool, extremes: Extremes) -> pd.DataFrame:
+def _node_table(flows: Transfers, rows: Edges, number: int, full: bool, extremes: Extremes) -> pd.DataFrame:
     """One row per address of the transactions, whether it occurs or not."""
-    sums = [
-        _per_node(
-            rows[end], rows["reveal"], rows["last_seen"], rows["total"],
-            rows["min_sent"], rows["max_sent"], rows["total_sent"], number,
-        )
-        for end in ("a", "b")
-    ]  # fmt: skip
+    sums = [_per_node(end, rows, number) for end in (rows.a, rows.b)]
     columns: dict[str, Any] = {"node_id": np.arange(number)}
     for side, verb, values in (("out", "sent", sums[0]), ("in", "received", sums[1])):
         degree, transfers_, first, last, smallest, largest, total = values
         if extremes == "transaction":
             smallest, largest = (
-                (rows["sent_min"], rows["sent_max"]) if verb == "sent" else received_extremes(flows, number, full)
+                (rows.least_of_sender, rows.most_of_sender)
+                if verb == "sent"
+                else received_extremes(flows, number, full)
             )
         none = degree == 0
         columns |= {f"degree_{side}": degree, f"total_transaction_{side}": transfers_}
@@ -154,8 +143,10 @@ def _or_nan(values: IntArray, none: npt.NDArray[np.bool_]) -> npt.NDArray[np.flo
 
 
 @njit(cache=True)
-def _per_node(node, reveal, last_seen, total, min_sent, max_sent, total_sent, number):  # type: ignore[no-untyped-def]
+def _per_node(node: IntArray, edges: Edges, number: int) -> tuple[IntArray, ...]:
     """Sums and extremes of the edges at one end, per address."""
+    reveal, last_seen, total = edges.reveal, edges.last_seen, edges.total
+    min_sent, max_sent, total_sent = edges.min_sent, edges.max_sent, edges.total_sent
     degree = np.zeros(number, dtype=np.int64)
     transfers_ = np.zeros(number, dtype=np.int64)
     first = np.zeros(number, dtype=np.int64)

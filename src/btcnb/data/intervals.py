@@ -1,0 +1,52 @@
+"""The one table of the paper's five block intervals: where each starts, when, and what a bitcoin cost on that day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+from btcnb.data.checks import whole
+
+BLOCKS = 1_000
+"""Length of each interval on the real chain; a simulation may take fewer blocks."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A block interval of the paper's dataset table, with its start date and the price of one bitcoin on that day."""
+
+    start_block: int
+    start_time: int  # unix seconds, midnight UTC of the first day
+    price_usd: float  # interpolated between the two nearest days of the authors' price table
+
+
+SPLITS: dict[str, Split] = {
+    "train1": Split(599_000, 1_570_838_400, 8_435.84),  # 2019-10-12
+    "train2": Split(624_000, 1_585_785_600, 6_578.19),  # 2020-04-02
+    "train3": Split(674_000, 1_615_334_400, 53_537.82),  # 2021-03-10
+    "valid": Split(649_000, 1_600_473_600, 10_815.53),  # 2020-09-19
+    "test": Split(699_000, 1_630_713_600, 49_249.50),  # 2021-09-04
+}
+"""The five graphs of the paper, by their role."""
+
+FIRST = SPLITS["train1"]
+"""The paper's first interval: where nothing else is said, this one is meant."""
+
+
+class Interval(TypedDict, total=False):
+    """First and last block (inclusive) as keyword arguments; None or left out: open on that side."""
+
+    start_block: int | None
+    end_block: int | None
+
+
+def first_and_last(start_block: int | None = None, end_block: int | None = None) -> tuple[int | None, int | None]:
+    """The two, checked."""
+    first = None if start_block is None else whole("start_block", start_block)
+    return first, None if end_block is None else whole("end_block", end_block)
+
+
+def price_near(block: int) -> float | None:
+    """USD for one bitcoin at the start of the paper's interval that holds the block, else None."""
+    inside = (split.price_usd for split in SPLITS.values() if 0 <= block - split.start_block <= BLOCKS)
+    return next(inside, None)

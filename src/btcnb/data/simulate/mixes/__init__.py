@@ -1,0 +1,6 @@
+"""Simulated CoinJoins, each with its real denominations, round sizes, fees and order of inputs and outputs."""
+
+from btcnb.data.coinjoin import PROTOCOLS
+
+NAMES = ("", *PROTOCOLS)
+"""What the ledger's numbers stand for: a transaction stores the position, 0 where it is no CoinJoin."""

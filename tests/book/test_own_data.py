@@ -1,0 +1,94 @@
+"""The doors open: chapters executed on somebody's own data, and what they say where it lacks something."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import pytest
+
+from btcnb.data import load_split_transactions, load_splits, write_etl, write_release
+
+ROOT = Path(__file__).parents[2]
+REAL = Path(os.environ.get("BTCNB_REAL_DATA") or ROOT.parent / "shared" / "data")
+SMALL: dict[str, dict[str, Any]] = {
+    "02_heuristics": {"repeats": 1},
+    "03_address_graph": {},
+    "06_homophily": {"networks": 1, "untrained": 1, "trials": 20, "pairs": 200},
+    "08_training": {"epochs": 2, "steps_per_epoch": 2, "anchors": 32, "rotate_every": 1},
+    "09_dendrograms": {},
+}
+
+pytestmark = pytest.mark.book
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BTCNB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("PYTHONPATH", str(ROOT / "src"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def etl(own_store: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A chain of transactions without owners or labels."""
+    chain = load_split_transactions("train1", "tiny", seed=3)
+    return write_etl(replace(chain, truth=None), tmp_path_factory.mktemp("own") / "chain.parquet")
+
+
+@pytest.fixture(scope="module")
+def release(own_store: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five graphs without owners, as the released dataset has them."""
+    graphs = {role: replace(graph, truth=None) for role, graph in load_splits("tiny", seed=3).items()}
+    return write_release(graphs, tmp_path_factory.mktemp("own") / "release")
+
+
+def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
+    """All text that the executed chapter puts on its page."""
+    parameters = {"size": "tiny", "source": str(source), **SMALL[chapter], **more}
+    target = folder / f"{chapter}.ipynb"
+    papermill.execute_notebook(
+        str(ROOT / "notebooks" / f"{chapter}.ipynb"), str(target), parameters, progress_bar=False, cwd=str(ROOT)
+    )
+    cells = nbformat.read(target, as_version=4).cells
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join(str(item.get("data", {}).get("text/markdown", item.get("text", ""))) for item in outputs)
+
+
+@pytest.mark.parametrize("chapter", list(SMALL))
+def test_a_chapter_on_transactions_of_ones_own(chapter: str, etl: Path, tmp_path: Path) -> None:
+    page = execute(chapter, etl, tmp_path)
+    assert "The data on this page is somebody's own" in page
+    assert "chain.parquet" in page
+    assert "It does not tell the true owners of the addresses." in page
+    if chapter in ("02_heuristics", "09_dendrograms"):  # chapters that judge by owners
+        assert "cannot be tested here" in page
+        assert "This needs the true owners of the addresses" in page
+
+
+@pytest.mark.parametrize("chapter", list(SMALL))
+def test_a_chapter_on_released_graphs(chapter: str, release: Path, tmp_path: Path) -> None:
+    page = execute(chapter, release, tmp_path)
+    assert "(release)" in page
+    assert "It does not tell the transactions behind the graph." in page
+
+
+@pytest.mark.parametrize(
+    ("chapter", "path", "more"),
+    [
+        ("02_heuristics", "bitcoin-core-regtest/wasabi2-run.zip", {"split": "test"}),
+        ("08_training", "mainnet-mempool/mempool-2024-03-etl.jsonl.gz", {"baselines": False}),
+        ("03_address_graph", "dumplings/wasabi1-2021.zip", {}),
+    ],
+)
+def test_a_chapter_on_real_transactions(chapter: str, path: str, more: dict[str, Any], tmp_path: Path) -> None:
+    if not (REAL / path).exists():
+        pytest.skip(f"{path} is not at hand: set BTCNB_REAL_DATA to the folder of real files")
+    page = execute(chapter, REAL / path, tmp_path, **more)
+    assert "The data on this page is somebody's own" in page

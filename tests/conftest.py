@@ -1,0 +1,19 @@
+"""Settings that all tests share.
+
+Hypothesis has no deadline here: on a busy machine, or while numba compiles, a correct test would miss it. What must be
+fast is measured in benchmarks/. In continuous integration (CI=true) the examples are the same in every run; elsewhere
+they are new each time. `pytest --hypothesis-profile=thorough` looks ten times harder where a test does
+not fix its number of examples.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+_UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("btcnb", _UNHURRIED, derandomize=False)
+settings.register_profile("btcnb-ci", _UNHURRIED, derandomize=True)
+settings.register_profile("thorough", _UNHURRIED, derandomize=False, max_examples=1000)
+settings.load_profile("btcnb-ci" if os.environ.get("CI", "").lower() in {"1", "true"} else "btcnb")
