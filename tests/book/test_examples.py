@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from btcnb.book.examples import GREY, example_payment, owner_names, payer_shades, plain_shape
+from btcnb.book.examples import GREY, example_payment, owner_names, payer_shades, plain_shape, uneven_payment
 from btcnb.data import load_split_transactions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
@@ -49,3 +49,10 @@ def test_owners_give_names_and_colours():
     }  # fmt: skip
     assert len(np.unique(owner_names(txs).astype(str))) == 2
     assert plain_shape(txs, 2, 2).tolist() == [True]
+
+
+def test_an_uneven_payment_shows_how_inputs_share_an_output():
+    even = chain().pay([("a", 5), ("b", 5)], {"c": 4, "d": 6})
+    assert uneven_payment(even.build()) == 0
+    assert uneven_payment(even.pay([("e", 9), ("f", 3)], {"g": 4, "h": 8}).build()) == 1
+    assert uneven_payment(chain().pay(["a", "b"], {"c": 4}).build()) is None

@@ -49,6 +49,20 @@ def example_payment(txs: Transactions) -> int:
     raise ValueError("there is no transaction at all")
 
 
+def uneven_payment(txs: Transactions) -> int | None:
+    """A payment from two addresses to two others, one input a few times the other; None where there is none.
+
+    Such a payment shows how inputs share an output. The next best has two inputs and two outputs of any amounts.
+    """
+    fits = plain_shape(txs, 2, 2)
+    value, first = txs.inputs["value"].to_numpy(), txs.input_offsets()[:-1]
+    for tx in np.flatnonzero(fits).tolist():
+        less, more = sorted(value[first[tx] : first[tx] + 2].tolist())
+        if less > 0 and 1.5 < more / less < 6:
+            return tx
+    return int(fits.argmax()) if fits.any() else None
+
+
 def payer_shades(txs: Transactions, tx: int, payer: str, others: str) -> npt.NDArray[np.object_]:
     """A colour per address: the owner of the transaction's first input, and everybody else; grey without truth."""
     senders = txs.inputs.loc[txs.inputs["tx"] == tx, "address"].to_numpy()

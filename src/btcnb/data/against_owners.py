@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from btcnb.data.union_find import UnionFind
 from btcnb.errors import ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -18,9 +17,9 @@ IntArray = npt.NDArray[np.int64]
 
 def components(size: int, a: npt.ArrayLike, b: npt.ArrayLike) -> IntArray:
     """The partition of 0..size-1 that the merges a[i], b[i] make: labels 0..k-1, numbered by their lowest member."""
-    first, second = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-    edges = coo_array((np.ones(len(first), dtype=bool), (first, second)), shape=(size, size))
-    return pd.factorize(connected_components(edges, directed=False)[1])[0].astype(np.int64)
+    merges = UnionFind(size)
+    merges.union(a, b)
+    return merges.labels()
 
 
 def owners_in(labels: IntArray, owner: IntArray) -> pd.DataFrame:
