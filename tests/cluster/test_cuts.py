@@ -9,8 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster import hierarchy
 
-from btcnb.cluster import cut, cut_gap, cut_inconsistency, flat, global_threshold, linkage
-from btcnb.cluster.cuts import inconsistency
+from btcnb.cluster import (
+    cut,
+    cut_gap,
+    cut_inconsistency,
+    flat,
+    global_threshold,
+    linkage,
+    silhouette,
+    silhouette_levels,
+)
+from btcnb.cluster._gate import tree
+from btcnb.cluster._trees import inconsistency
 from btcnb.errors import DataError, ParameterError
 
 #  leaves 0 1 2 3 4; heights 0.1 (0,1), 0.2 (2,3), 0.5 ((2,3),4), 0.9 all
@@ -56,7 +66,7 @@ def test_inconsistency_by_hand() -> None:
     # depth 2: a merge with its direct children. Third merge {0.5, 0.2}: mean 0.35, deviation 0.3/√2,
     # so 0.15 / (0.3/√2) = 1/√2.
     # Root {0.9, 0.1, 0.5}: mean 0.5, deviation 0.4, so 0.4 / 0.4 = 1.
-    np.testing.assert_allclose(inconsistency(TREE), [0, 0, 1 / np.sqrt(2), 1.0])
+    np.testing.assert_allclose(inconsistency(tree(TREE)), [0, 0, 1 / np.sqrt(2), 1.0])
     mean, deviation = np.mean([0, 0, 1 / np.sqrt(2), 1]), np.std([0, 0, 1 / np.sqrt(2), 1])
     assert cut_inconsistency(TREE, alpha=1.5) == pytest.approx(mean + 1.5 * deviation)
 
@@ -64,7 +74,7 @@ def test_inconsistency_by_hand() -> None:
 @pytest.mark.parametrize("depth", [1, 2, 3, 6])
 def test_inconsistency_is_scipys(depth: int) -> None:
     Z = linkage(shapes.clustered(400, 5))
-    np.testing.assert_allclose(inconsistency(Z, depth), hierarchy.inconsistent(Z, depth)[:, 3], atol=1e-7)
+    np.testing.assert_allclose(inconsistency(tree(Z), depth), hierarchy.inconsistent(Z, depth)[:, 3], atol=1e-7)
 
 
 def test_flat_by_inconsistency_undoes_a_merge_and_all_above_it() -> None:
@@ -96,6 +106,23 @@ def test_bad_parameters() -> None:
         cut_inconsistency(TREE, depth=0)
     with pytest.raises(ParameterError, match="criterion"):
         flat(TREE, 0.5, "maxclust")
+    for alpha in (-5.0, np.nan, np.inf, None, "1"):
+        with pytest.raises(ParameterError, match="alpha"):
+            cut_inconsistency(TREE, alpha=alpha)
+    for threshold in (np.nan, None, "0.5", [0.5], True):
+        with pytest.raises(ParameterError, match="threshold"):
+            cut(TREE, threshold)
+
+
+def test_a_tree_whose_heights_are_in_no_order_is_cut_as_if_sorted() -> None:
+    # (0 1) at 0.5 inside (0 1 2) at 0.3: a cut at 0.4 undoes both, and levels lie at 0.5 (all) only
+    Z = np.array([[0, 1, 0.5, 2], [3, 4, 0.2, 2], [2, 5, 0.3, 3], [6, 7, 0.9, 5]])
+    assert cut(Z, 0.4).tolist() == [0, 1, 2, 3, 3]
+    X = np.array([[1, 0], [1, 0.1], [1, 0.2], [0, 1], [0.1, 1]])
+    levels = silhouette_levels(X, Z)
+    np.testing.assert_allclose(levels.threshold, [0.35, 0.7])
+    assert levels.clusters.tolist() == [4, 2]
+    assert levels.score[1] == pytest.approx(silhouette(X, cut(Z, 0.7)))
 
 
 @pytest.mark.parametrize(
@@ -107,6 +134,16 @@ def test_bad_parameters() -> None:
         [[0, 5, 0.1, 2]],
         [[0, 1, np.nan, 2]],
         [[-1, 1, 0.1, 2]],
+        [[0, 1, 0.1, 3]],
+        [[0, 1, 0.1, 0]],
+        [[0, 1, 0.1, 1e300]],
+        [[0, 1.5, 0.1, 2]],
+        [[0, 1, np.inf, 2]],
+        [["a", "b", "c", "d"]],
+        [[0, 1, 0.1, 2], [0, 1]],
+        None,
+        "tree",
+        [[None] * 4],
     ],
 )
 def test_what_is_no_tree_is_refused(Z) -> None:

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import random
+
 import cluster_shapes as shapes
 import numpy as np
 import pytest
 
-from btcnb.cluster import coarse_partition, dendrogram_purity, evaluate, linkage, nmi, scored_nodes
-from btcnb.cluster.coarse import undirected_pairs
+from btcnb.cluster import (
+    ENGINES,
+    ClusterConfig,
+    ari,
+    coarse_partition,
+    dendrogram_purity,
+    evaluate,
+    linkage,
+    nmi,
+    refine,
+    scored_nodes,
+)
+from btcnb.cluster.communities import undirected_pairs
 from btcnb.errors import DataError, ParameterError
 
 
@@ -38,17 +51,45 @@ class Graph:
         return np.bincount(self._edges.ravel(), minlength=self.num_nodes)
 
 
-def test_cliques_are_communities() -> None:
+@pytest.mark.parametrize("method", ENGINES)
+def test_cliques_are_communities(method: str) -> None:
     sizes = [12, 9, 7, 5]
-    labels = coarse_partition(cliques(sizes))
+    labels = coarse_partition(cliques(sizes), method=method)
     assert labels.dtype == np.int64
     np.testing.assert_array_equal(labels, np.repeat(np.arange(4), sizes))  # numbered by falling size
 
 
+@pytest.mark.parametrize("method", ["igraph", "leidenalg"])
 @pytest.mark.parametrize("limit", [1, 5, 11, 40])
-def test_no_community_is_larger_than_asked(limit: int) -> None:
-    labels = coarse_partition(cliques([40, 30, 20]), max_size=limit)
+def test_no_community_is_larger_than_asked(limit: int, method: str) -> None:
+    labels = coarse_partition(cliques([40, 30, 20]), max_size=limit, method=method)
     assert np.bincount(labels).max() <= limit
+    assert len(np.unique(labels)) <= {1: 90, 5: 18, 11: 9, 40: 3}[limit]
+
+
+def test_only_communities_above_the_limit_are_split() -> None:
+    graph = cliques([40, 12, 9, 7])
+    whole, split = coarse_partition(graph), coarse_partition(graph, max_size=20)
+    small = np.bincount(whole)[whole] <= 20
+    assert small.sum() == 28 and len(np.unique(split[~small])) > 1
+    for c in np.unique(whole[small]):
+        assert len(np.unique(split[whole == c])) == 1
+
+
+def test_nobody_elses_random_numbers_matter_or_change() -> None:
+    graph = (np.random.default_rng(0).integers(300, size=(2, 900)), 300)
+    random.seed(5)
+    first = coarse_partition(graph)
+    after = random.random()
+    np.testing.assert_array_equal(first, coarse_partition(graph))
+    random.seed(5)
+    assert random.random() == after
+
+
+def test_progress_counts_nodes() -> None:
+    heard: list[tuple[int, int]] = []
+    coarse_partition(cliques([40, 12, 9]), max_size=10, progress=lambda done, total: heard.append((done, total)))
+    assert heard[0] == (0, 61) and heard[-1] == (61, 61)
 
 
 def test_direction_repetition_and_loops_do_not_count() -> None:
@@ -108,7 +149,9 @@ def test_a_random_embedding_scores_what_its_parts_say() -> None:
     mask = scored_nodes(graph)
     assert record["purity"] == pytest.approx(dendrogram_purity(linkage(X), graph.labels(), mask), abs=1e-12)
     assert abs(record["purity_sampled"] - record["purity"]) < 5 * record["purity_sampled_error"]
-    assert record["nmi"] < nmi(graph.labels(), graph.labels())
+    flat = refine(X, np.zeros(39)).partition
+    assert record["nmi"] == nmi(graph.labels()[mask], flat[mask]) < 1
+    assert record["ari"] == ari(graph.labels()[mask], flat[mask])
     again = evaluate(X, graph, partition=np.zeros(39), seed=3)
     assert {k: v for k, v in record.items() if "seconds" not in k} == {
         k: v for k, v in again.items() if "seconds" not in k
@@ -119,3 +162,32 @@ def test_labels_must_fit() -> None:
     X, graph = sample()
     with pytest.raises(DataError, match="one label per node"):
         evaluate(X, graph, labels=[0, 1])
+
+
+def test_without_a_node_to_score_there_is_no_score() -> None:
+    X, graph = sample()
+    with pytest.raises(DataError, match="no node has degree 100"):
+        evaluate(X, graph, min_degree=100)
+
+
+def test_rows_of_zeros_are_counted_or_refused() -> None:
+    X, graph = sample()
+    X[[3, 30]] = 0.0
+    with pytest.warns(UserWarning, match="2 of 39 rows"):
+        record = evaluate(X, graph)
+    assert record["zero_rows"] == 2 and record["purity"] < 1
+    with pytest.raises(DataError, match="row 3: is all zeros"):
+        evaluate(X, graph, zero_rows="refuse")
+
+
+def test_settings_can_be_named_one_by_one_or_together() -> None:
+    X, graph = sample()
+    one, other = (
+        evaluate(X, graph, method="ward", cut="gap"),
+        evaluate(X, graph, config=ClusterConfig(method="ward", cut="gap")),
+    )
+    assert one["threshold"] == other["threshold"] and one["method"] == "ward" and one["cut"] == "gap"
+    with pytest.raises(ParameterError, match="no setting"):
+        evaluate(X, graph, linkage="ward")
+    with pytest.raises(ParameterError, match="config"):
+        evaluate(X, graph, config={"method": "ward"})

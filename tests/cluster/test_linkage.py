@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import cluster_shapes as shapes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.cluster import hierarchy
@@ -105,6 +106,31 @@ def test_a_memory_limit_changes_the_blocks_and_not_the_result(method: str) -> No
         linkage(X, "complete", memory_limit=1_000_000)
 
 
+@pytest.mark.parametrize("shape", [shapes.uniform, shapes.repeated], ids=lambda shape: shape.__name__)
+def test_a_memory_limit_is_kept_with_and_without_equal_rows(shape) -> None:
+    X = shape(12_000, 48)
+    linkage(X[:500])
+    limit = workspace_bytes(*X.shape) + 3 * 2**18
+    tracemalloc.start()
+    linkage(X, memory_limit=limit)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= limit
+
+
+def test_progress_is_heard_before_the_first_merge_and_can_end_the_work() -> None:
+    heard: list[int] = []
+
+    def stop(done: int, total: int) -> None:
+        heard.append(done)
+        if len(heard) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        linkage(shapes.uniform(4000, 16), progress=stop)
+    assert heard == [0] * 5
+
+
 def test_progress_counts_every_merge() -> None:
     heard: list[tuple[int, int]] = []
     linkage(shapes.repeated(300, 4), progress=lambda done, total: heard.append((done, total)))
@@ -160,8 +186,7 @@ def test_distinct_rows_by_hand() -> None:
 )
 def test_any_points_give_a_tree_that_replays(X: np.ndarray, method: str) -> None:
     X = X[np.abs(X).max(axis=1) > 1e-6]
-    if len(X) < 2:
-        return
+    assume(len(X) >= 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Z = linkage(X, method)

@@ -1,8 +1,6 @@
-"""The forest of dendrograms, the refinement of a collapsed cluster, and speed on many tiny clusters."""
+"""The forest of dendrograms, the refinement of a collapsed cluster, and what is refused."""
 
 from __future__ import annotations
-
-import time
 
 import cluster_shapes as shapes
 import numpy as np
@@ -118,15 +116,50 @@ def test_the_threshold_is_the_size_weighted_mean_of_local_ones() -> None:
 
 
 @pytest.mark.parametrize("method", ["average", "ward", "complete", "single"])
-@pytest.mark.parametrize("rule", ["silhouette", "gap", "inconsistency"])
-def test_every_combination_refines(method: str, rule: str) -> None:
+@pytest.mark.parametrize("rule", ["silhouette", "gap", "inconsistency", "inconsistency-height"])
+def test_every_combination_refines_as_its_parts_say(method: str, rule: str) -> None:
     X, _, heuristic = collapsed()
-    result = refine(X, heuristic, method=method, cut=rule)
-    pairs = len(np.unique(np.stack([result.partition, heuristic]), axis=1).T)
-    assert pairs == result.partition.max() + 1  # a refinement: no new cluster crosses an old one
-    undone = result.partition.max() + 1 - len(np.unique(heuristic))
-    assert len(result.suspicious) >= (undone > 0)
+    result = refine(X, heuristic, method=method, cut=rule, alpha=0.8)
+    trees = {c: linkage(X[heuristic == c], method) for c in (0, 2, 3)}
+    local = {
+        "silhouette": lambda c: cut_silhouette(X[heuristic == c], trees[c]),
+        "gap": lambda c: cut_gap(trees[c]),
+    }.get(rule, lambda c: cut_inconsistency(trees[c], 0.8))
+    sizes = np.array([20, 10, 10])
+    assert result.threshold == pytest.approx(sizes @ [local(c) for c in trees] / 40, abs=1e-9)
+    criterion = "inconsistent" if rule == "inconsistency" else "distance"
+    pieces, undone = 0, 0
+    for c, Z in trees.items():
+        expected = flat(Z, result.threshold, criterion)
+        assert shapes.same_partition(result.partition[heuristic == c], expected)
+        pieces += expected.max() + 1
+        value = Z[:, 2] if criterion == "distance" else hierarchy.inconsistent(Z)[:, 3]
+        undone += (value >= result.threshold).sum()
+    assert result.partition.max() + 1 == pieces  # no new cluster crosses an old one
+    assert len(result.suspicious) == undone
     assert result.suspicious["suspicion"].is_monotonic_decreasing
+
+
+def test_the_two_readings_of_inconsistency_share_their_threshold() -> None:
+    X, _, heuristic = collapsed()
+    coefficients = refine(X, heuristic, cut="inconsistency", alpha=0.5)
+    heights = refine(X, heuristic, cut="inconsistency-height", alpha=0.5)
+    again = refine(X, heuristic, cut="inconsistency", alpha=0.5, criterion="distance")
+    assert coefficients.threshold == heights.threshold == again.threshold
+    np.testing.assert_array_equal(heights.partition, again.partition)
+    assert coefficients.partition.max() > heights.partition.max()
+
+
+def test_rows_without_direction_share_one_and_are_counted() -> None:
+    X, user, heuristic = collapsed()
+    X[:3] = 0.0
+    with pytest.warns(UserWarning, match="3 of 40 rows"):
+        result = refine(X, heuristic, threshold=0.5)
+    assert result.zero_rows == 3
+    assert len(set(result.partition[:3])) == 1 and not set(result.partition[:3]) & set(result.partition[3:])
+    assert shapes.same_partition(result.partition[3:], user[3:])
+    with pytest.raises(DataError, match="row 0: is all zeros"):
+        refine(X, heuristic, zero_rows="refuse")
 
 
 def test_clusters_of_one_point_pass_through() -> None:
@@ -154,14 +187,8 @@ def test_bad_input_says_so() -> None:
     for arguments in ({"method": "median"}, {"cut": "elbow"}, {"threshold": 0.0}, {"criterion": "x"}, {"n_min": 1}):
         with pytest.raises(ParameterError):
             refine(X, heuristic, **arguments)
-
-
-def test_many_tiny_clusters_take_seconds() -> None:
-    n = 60_000
-    X = shapes.uniform(n, 16)
-    labels = np.random.default_rng(0).integers(n // 3, size=n)
-    refine(X[:300], labels[:300])  # compile
-    begin = time.process_time()
-    result = refine(X, labels)
-    assert time.process_time() - begin < 6.0
-    assert len(result.forest) == len(np.unique(labels))
+    for alpha in (-5.0, 0.0, np.nan, None):
+        with pytest.raises(ParameterError, match="alpha"):
+            refine(X, heuristic, cut="inconsistency", alpha=alpha)
+    with pytest.raises(ParameterError, match="no setting 'lambda_'"):
+        refine(X, heuristic, lambda_=0.3)

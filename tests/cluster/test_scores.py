@@ -73,3 +73,10 @@ def test_bad_pairs() -> None:
         pairwise_counts([0, 1], [[0, 1]], [True, False])
     with pytest.raises(DataError, match="one label per point"):
         pairwise_scores([0, 1], [0, 1, 2])
+    with pytest.raises(DataError, match="outside"):
+        pairwise_counts([0, 1], [[0, 2]], [True])
+    for score in (nmi, ari):
+        with pytest.raises(DataError, match="one label per point"):
+            score([0, 1], [0, 1, 2])
+        with pytest.raises(DataError, match="are none"):
+            score([], [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import cluster_shapes as shapes
 import numpy as np
 import pytest
@@ -9,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import silhouette_samples as sklearn_samples
 
-from btcnb.cluster import cut, cut_silhouette, linkage, silhouette, silhouette_levels, silhouette_samples
+from btcnb.cluster import (
+    cut,
+    cut_silhouette,
+    dendrograms,
+    linkage,
+    local_thresholds,
+    silhouette,
+    silhouette_levels,
+    silhouette_samples,
+)
 from btcnb.errors import DataError
 
 
@@ -131,3 +142,35 @@ def test_levels_on_lattice_points(seed: int, n: int, d: int) -> None:
     levels = silhouette_levels(X, Z)
     expected = [silhouette(X, cut(Z, t)) for t in levels.threshold]
     np.testing.assert_allclose(levels.score, expected, atol=1e-7)
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    st.integers(0, 10_000),
+    st.integers(3, 700),
+    st.sampled_from([2, 5, 24]),
+    st.sampled_from(["average", "ward", "single"]),
+    st.booleans(),
+)
+def test_the_cut_is_that_of_a_naive_search_over_all_levels(seed: int, n: int, d: int, method: str, tied: bool) -> None:
+    """The same threshold, to the last bit, on both sides of the limits from which trees are cut another way."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(max(2, n // 20), d))[rng.integers(max(2, n // 20), size=n)] + 0.5 * rng.normal(size=(n, d))
+    X = np.round(X * 2) + 0.25 if tied else X
+    Z = linkage(X, method)
+    heights = np.unique(Z[:, 2])
+    best, expected = -np.inf, np.nextafter(heights[-1], np.inf)
+    for low, high in pairwise(heights):
+        middle = low + (high - low) / 2
+        threshold = middle if middle > low else high
+        score = silhouette(X, cut(Z, threshold))
+        if score > best + 1e-11:
+            best, expected = score, threshold
+    assert cut_silhouette(X, Z) == expected
+    assert local_thresholds(X, dendrograms(X, np.zeros(n)))[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_most_levels_of_a_clustered_tree_are_never_measured() -> None:
+    X = shapes.clustered(4000, 32)
+    levels = silhouette_levels(X, linkage(X), best_only=True)
+    assert np.isfinite(levels.score).sum() < 0.2 * len(levels.score)

@@ -9,7 +9,7 @@ import pytest
 
 from btcnb.data.readers import archives
 from btcnb.data.readers.archives import members
-from btcnb.data.readers.atomic import replacing_file, replacing_folder
+from btcnb.data.readers.atomic import replacing
 from btcnb.errors import DataError
 
 
@@ -87,9 +87,9 @@ def test_what_is_not_there_is_named(tmp_path):
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
     file = tmp_path / "out" / "x.txt"
-    with replacing_file(file) as part:
+    with replacing(file) as part:
         part.write_text("old")
-    with pytest.raises(RuntimeError), replacing_file(file) as part:
+    with pytest.raises(RuntimeError), replacing(file) as part:
         part.write_text("half")
         raise RuntimeError
     assert file.read_text() == "old"
@@ -98,13 +98,13 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path):
 
 def test_a_failed_write_leaves_the_old_folder_and_no_litter(tmp_path):
     folder = tmp_path / "out"
-    with replacing_folder(folder) as part:
+    with replacing(folder, folder=True) as part:
         (part / "x").write_text("old")
-    with pytest.raises(RuntimeError), replacing_folder(folder) as part:
+    with pytest.raises(RuntimeError), replacing(folder, folder=True) as part:
         (part / "y").write_text("half")
         raise RuntimeError
     assert {file.name: file.read_text() for file in folder.iterdir()} == {"x": "old"}
-    with replacing_folder(folder) as part:
+    with replacing(folder, folder=True) as part:
         (part / "z").write_text("new")
     assert {file.name: file.read_text() for file in folder.iterdir()} == {"z": "new"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]

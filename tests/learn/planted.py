@@ -28,8 +28,7 @@ def planted_arrays(
 
 def planted(symmetrise: bool = True, edge_features: bool = False, **options: float) -> PreparedGraph:
     x, edges, labels, attributes = planted_arrays(**options)  # type: ignore[arg-type]
-    name = "-".join(map(str, [symmetrise, edge_features, *options.values()]))
-    return prepare_arrays(x, edges, labels, attributes if edge_features else None, symmetrise, fingerprint=name)
+    return prepare_arrays(x, edges, labels, attributes if edge_features else None, symmetrise)
 
 
 def address_graph(seed: int = 0, clusters: int = 6, size: int = 6) -> AddressGraph:

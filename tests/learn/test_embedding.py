@@ -10,7 +10,7 @@ import pytest
 import torch
 from planted import planted
 
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 from btcnb.learn import Encoder, TrainConfig, embed, layer_outputs, prepare_arrays
 from btcnb.learn.embedding import blocks
 
@@ -69,6 +69,29 @@ def test_layer_outputs_are_the_stages_of_the_forward_pass():
     np.testing.assert_allclose(stages["convolution 1"], first.numpy(), atol=1e-5)
     np.testing.assert_allclose(stages["activation 1"], torch.nn.functional.leaky_relu(first).numpy(), atol=1e-5)
     np.testing.assert_allclose(stages["unit rows"], embed(model, graph), atol=1e-6)
+
+
+def test_a_model_with_edge_features_refuses_a_graph_without():
+    seen = planted(edge_features=True)
+    model = encoder(seen, edge_features=True)
+    assert embed(model, seen).shape == (seen.num_nodes, 5)
+    for call in (embed, layer_outputs):
+        with pytest.raises(DataError, match="edge features: none an edge, but the model was made for 2"):
+            call(model, planted())
+    with pytest.raises(DataError, match="edge features"):
+        model(seen.x, seen.edge_index())
+    with pytest.raises(ParameterError, match="edge_channels is 0"):
+        encoder(planted(), edge_features=True)
+    blind = encoder(planted())
+    np.testing.assert_array_equal(embed(blind, seen), embed(blind, planted()))  # what it never saw is ignored
+
+
+def test_a_row_without_direction_stays_zero():
+    """An untrained encoder has no bias yet: a component whose features are all zero has nothing to say."""
+    x = np.zeros((4, 2))
+    x[:2] = 1
+    X = embed(encoder(graph := prepare_arrays(x, [[0, 2], [1, 3]])), graph)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), [1, 1, 0, 0], atol=1e-6)
 
 
 def test_a_graph_with_other_features_is_refused():

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 from btcnb.learn import coinjoin_repulsion, info_nce
 
 
@@ -41,6 +41,7 @@ def test_info_nce_in_float32_keeps_the_digits_of_float64(seed, p, tau):
     ours = info_nce(*(v.float() for v in vectors), tau, reduction="none").double().numpy()
     np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=1e-12)  # relative: also where the loss is tiny
     assert info_nce(*vectors, tau).item() == pytest.approx(expected.mean())
+    assert info_nce(*vectors, tau, reduction="sum").item() == pytest.approx(expected.sum())
 
 
 def test_tiny_losses_and_cold_temperatures_survive():
@@ -79,7 +80,19 @@ def test_repulsion_in_float32_keeps_the_digits_of_float64():
         assert coinjoin_repulsion(a.float(), b.float(), tau).item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan")])
+def test_a_loss_needs_rows_that_fit_and_at_least_one_negative():
+    a = torch.ones(2, 3)
+    with pytest.raises(ParameterError, match="reduction is 'median'"):
+        info_nce(a, a, a[:, None], reduction="median")
+    with pytest.raises(DataError, match="negatives"):
+        info_nce(a, a, torch.ones(2, 0, 3))
+    with pytest.raises(DataError, match="positive"):
+        info_nce(a, a[:1], a[:, None])
+    with pytest.raises(DataError, match="graph"):
+        coinjoin_repulsion(a, a, graph=torch.tensor([0]))
+
+
+@pytest.mark.parametrize("tau", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_temperature_must_be_positive(tau):
     a = torch.ones(1, 2)
     with pytest.raises(ParameterError, match="temperature"):

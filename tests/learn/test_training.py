@@ -13,10 +13,11 @@ from planted import address_graph, planted
 from sklearn.metrics import roc_auc_score
 
 from btcnb.errors import BtcnbError, DataError, ParameterError
-from btcnb.learn import CoinJoinGraph, TrainConfig, embed, load_model, train
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, embed, load_model, prepare, train
 from btcnb.learn import objectives as objectives_module
 from btcnb.learn.checkpoints import load, save
 from btcnb.learn.objectives import CoinJoinPairs
+from btcnb.store.codec import FileSink, from_tree, to_tree
 
 SMALL = TrainConfig(
     heads=2,
@@ -283,9 +284,103 @@ def test_resume_refuses_another_configuration_or_other_graphs(tmp_path):
         train(replace(SMALL, alpha=0.9), graphs(), directory=tmp_path, resume=True, progress=False)
     with pytest.raises(DataError, match="other graphs"):
         train(SMALL, graphs()[:2], directory=tmp_path, resume=True, progress=False)
+    for other in (planted(seed=1, noise=0.31), planted(seed=1, symmetrise=False), planted(seed=1, clusters=11)):
+        with pytest.raises(DataError, match="other graphs"):
+            train(SMALL, [other, *graphs()[1:]], directory=tmp_path, resume=True, progress=False)
     (tmp_path / "last.pt").write_bytes(b"not a checkpoint")
     with pytest.raises(DataError, match="readable"):
         train(SMALL, graphs(), directory=tmp_path, resume=True, progress=False)
+
+
+def test_another_price_is_other_data():
+    """Features in dollars depend on the price, which no table holds."""
+    graph = address_graph()
+    dearer = replace(graph, meta={**graph.meta, "price_usd": 9_000.0})
+    assert prepare(graph).fingerprint == prepare(address_graph()).fingerprint != prepare(dearer).fingerprint
+
+
+def test_every_flipped_bit_of_a_checkpoint_is_noticed_or_harmless(tmp_path):
+    run = train(replace(SMALL, epochs=1), graphs(), directory=tmp_path, progress=False)
+    whole = (tmp_path / "best.pt").read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for place in rng.integers(0, 8 * len(whole), 400):
+        damaged = bytearray(whole)
+        damaged[place // 8] ^= 1 << (place % 8)
+        (tmp_path / "best.pt").write_bytes(damaged)
+        try:
+            model = load_model(tmp_path)
+        except DataError:
+            refused += 1
+            continue
+        for name, value in model.state_dict().items():  # padding and names of files in the archive
+            assert torch.equal(value, weights(run)[name])
+    assert refused > 150
+    (tmp_path / "best.pt").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match="readable"):
+        load_model(tmp_path)
+
+
+def test_a_flipped_weight_is_noticed(tmp_path):
+    train(replace(SMALL, epochs=1), graphs(), directory=tmp_path, progress=False)
+    for name in ("best.pt", "last.pt"):
+        state = torch.load(tmp_path / name, weights_only=True)
+        next(iter(state["weights"].values())).view(-1)[0] += 1e-7
+        torch.save(state, tmp_path / name)
+        with pytest.raises(DataError, match="digest"):
+            load_model(tmp_path / name)
+    with pytest.raises(DataError, match="digest"):
+        train(SMALL, graphs(), directory=tmp_path, resume=True, progress=False)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda state: state.pop("weights"),
+        lambda state: state.pop("in_channels"),
+        lambda state: state["weights"].pop("convs.0.lin.weight"),
+        lambda state: state["weights"].update({"convs.0.lin.weight": torch.zeros(3, 3)}),
+        lambda state: state["weights"].update({"convs.0.bias": torch.full((16,), float("nan"))}),
+        lambda state: state.update(config=TrainConfig(encoder="sage").to_json()),
+        lambda state: state.update(config=replace(SMALL, hidden=9).to_json()),
+        lambda state: state.update(config="{}"),
+        lambda state: state.update(config='{"epochs": "many"}'),
+        lambda state: state.update(config=3),
+        lambda state: state.update(in_channels=None),
+    ],
+)
+def test_a_checkpoint_whose_parts_do_not_fit_is_refused(tmp_path, spoil):
+    train(replace(SMALL, epochs=0), graphs(), directory=tmp_path, progress=False)
+    state = load(tmp_path / "best.pt")
+    spoil(state)
+    save(state, tmp_path / "best.pt")
+    with pytest.raises(DataError, match=r"best\.pt"):
+        load_model(tmp_path)
+
+
+def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError, match="cannot be written"):
+        train(replace(SMALL, epochs=0), graphs(), directory=tmp_path / "file" / "run", progress=False)
+
+
+def test_a_run_survives_its_parts(tmp_path):
+    run = train(replace(SMALL, epochs=2), graphs(), planted(seed=9), progress=False)
+    parts = run.to_store()
+    assert all(isinstance(value, np.ndarray) for value in parts["model"]["weights"].values())
+    again = from_tree(json.loads(json.dumps(to_tree(run, FileSink(tmp_path)))), tmp_path)
+    assert isinstance(again, Run)
+    assert again.config == run.config and again.record == run.record
+    pd.testing.assert_frame_equal(again.history, run.history)
+    assert_same_weights(again, run)
+    assert np.array_equal(embed(again.model, planted(seed=9)), embed(run.model, planted(seed=9)))
+    with pytest.raises(DataError, match="run"):
+        Run.from_store({key: value for key, value in parts.items() if key != "history"})
+
+
+def test_graphs_with_and_without_edge_features_do_not_mix():
+    with pytest.raises(DataError, match="edge features"):
+        train(replace(SMALL, edge_features=True), [planted(edge_features=True), planted()], progress=False)
 
 
 def test_a_diverging_loss_stops_the_run():

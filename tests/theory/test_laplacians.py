@@ -117,7 +117,7 @@ def test_a_million_nodes_need_no_matrix():
         ([[0, 1], [0, 0]], "symmetry"),
         ([[0, -1], [-1, 0]], "weights"),
         ([[0, 1, 0], [1, 0, 0]], "shape"),
-        ([[0, np.nan], [np.nan, 0]], "weights"),
+        ([[0, np.nan], [np.nan, 0]], "not finite"),
     ],
 )
 def test_bad_adjacencies_are_refused(A, field):

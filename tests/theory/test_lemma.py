@@ -200,7 +200,7 @@ def test_batches_agree_with_single_margins():
 
 
 def test_unknown_forms_and_weights_are_refused():
-    with pytest.raises(ParameterError, match="printed, proof, sharp"):
+    with pytest.raises(ParameterError, match=r"form.*'printed', 'proof', 'sharp'"):
         lemma_margin(np.zeros((2, 2)), [0, 1], form="nice")
     with pytest.raises(ParameterError, match="weight"):
         perturbed_graphs([0, 0], 1, 1, weight=2.0, rng=np.random.default_rng(0))

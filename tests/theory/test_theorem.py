@@ -185,7 +185,7 @@ def test_large_graphs_get_an_upper_bound_of_beta(monkeypatch):
 
 def test_mistakes_are_named():
     example = printed_theorem_counterexample()
-    with pytest.raises(ParameterError, match="unknown"):
+    with pytest.raises(ParameterError, match=r"form is 'new'.*must be one of"):
         theorem_margin(example.A, example.labels, example.XW, example.response, form="new")
     with pytest.raises(DataError, match="one row of features"):
         theorem_margin(example.A, example.labels, example.XW[:3], example.response)

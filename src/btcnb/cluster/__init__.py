@@ -1,7 +1,10 @@
 """Part III, second half: dendrograms of embeddings without the distance matrix, their cuts, and how good they are."""
 
 from btcnb.cluster.coarse import MAX_SIZE, coarse_partition
+from btcnb.cluster.communities import ENGINES, GraphLike, LabelledGraph, communities, tune_resolution
+from btcnb.cluster.config import ClusterConfig
 from btcnb.cluster.cuts import (
+    CUTS,
     cut,
     cut_gap,
     cut_inconsistency,
@@ -12,7 +15,7 @@ from btcnb.cluster.cuts import (
 from btcnb.cluster.evaluation import evaluate
 from btcnb.cluster.forest import Forest, cut_forest, dendrograms, local_thresholds
 from btcnb.cluster.levels import Levels, silhouette_levels
-from btcnb.cluster.linkage import linkage
+from btcnb.cluster.linkage import LINKAGES, linkage
 from btcnb.cluster.purity import (
     dendrogram_purity,
     dendrogram_purity_sampled,
@@ -24,13 +27,20 @@ from btcnb.cluster.scores import PairCounts, ari, nmi, pairwise_counts, pairwise
 from btcnb.cluster.silhouette import silhouette, silhouette_samples
 
 __all__ = [
+    "CUTS",
+    "ENGINES",
+    "LINKAGES",
     "MAX_SIZE",
+    "ClusterConfig",
     "Forest",
+    "GraphLike",
+    "LabelledGraph",
     "Levels",
     "PairCounts",
     "Refinement",
     "ari",
     "coarse_partition",
+    "communities",
     "cut",
     "cut_forest",
     "cut_gap",
@@ -54,4 +64,5 @@ __all__ = [
     "silhouette",
     "silhouette_levels",
     "silhouette_samples",
+    "tune_resolution",
 ]

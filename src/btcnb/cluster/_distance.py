@@ -14,40 +14,53 @@ Both are *reducible*: a union is never nearer to a third cluster than the nearer
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+import numpy.typing as npt
+from numba import prange
+
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._gate import Float64
+
+Real = npt.NDArray[Any]  # float32 or float64
 
 AVERAGE, WARD = 0, 1
 """The two matrix-free methods, as numba sees them."""
 
 
-@njit(cache=True, fastmath=True)
-def dot(a: Any, b: Any) -> float:
+class Table(NamedTuple):
+    """What clusters remember: the sum of their rows (n, d) and their sizes (n,). A point is a cluster of size 1."""
+
+    sums: Float64
+    size: Float64
+
+
+@compiled(fastmath=True)
+def dot(a: Float64, b: Float64) -> float:
     total = 0.0
     for k in range(a.shape[0]):
         total += a[k] * b[k]
     return total
 
 
-@njit(cache=True)
-def cluster_distance(kind: int, left: Any, left_size: Any, i: int, right: Any, right_size: Any, j: int) -> float:
-    """Exact float64 distance of cluster i of one table of sums and cluster j of another (or of the same).
+@compiled()
+def cluster_distance(kind: int, left: Table, i: int, right: Table, j: int) -> float:
+    """Exact float64 distance of cluster i of one table and cluster j of another (or of the same).
 
-    The same bits for (i, j) and (j, i). A single point is a cluster of size 1 whose sum is its row.
+    The same bits for (i, j) and (j, i).
     """
-    a, b = left_size[i], right_size[j]
+    a, b = left.size[i], right.size[j]
     if kind == AVERAGE:
-        return max(1.0 - dot(left[i], right[j]) / (a * b), 0.0)
+        return max(1.0 - dot(left.sums[i], right.sums[j]) / (a * b), 0.0)
     total = 0.0  # |n_j S_i - n_i S_j|²: no cancellation between nearly equal centres
-    for k in range(left.shape[1]):
-        difference = left[i, k] * b - right[j, k] * a
+    for k in range(left.sums.shape[1]):
+        difference = left.sums[i, k] * b - right.sums[j, k] * a
         total += difference * difference
     return 2.0 * total / (a * b * (a + b))
 
 
-@njit(cache=True)
+@compiled()
 def union_bound(kind: int, bound_a: float, bound_b: float, size_a: float, size_b: float, height: float) -> float:
     """What any cluster x with d(A, x) >= bound_a and d(B, x) >= bound_b keeps as distance to the union of A and B.
 
@@ -62,8 +75,10 @@ def union_bound(kind: int, bound_a: float, bound_b: float, size_a: float, size_b
     return min(smallest, bound_a + bound_b - height)
 
 
-@njit(cache=True, parallel=True)
-def ward_block(products: Any, row_size: Any, row_square: Any, col_size: Any, col_square: Any, error: float) -> None:
+@compiled(parallel=True)
+def ward_block(
+    products: Real, row_size: Real, row_square: Real, col_size: Real, col_square: Real, error: float
+) -> None:
     """Turn products -c_i.c_j (R, C) in place into lower bounds of Ward's squared distance.
 
     error bounds the rounding of |c_i|² + |c_j|² - 2 c_i.c_j; sizes and squares have the dtype of the products.

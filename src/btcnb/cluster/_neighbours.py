@@ -8,14 +8,14 @@ merged: as long as the first entry is within the bound, a cluster's nearest neig
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from numba import njit, prange
+from numba import prange
 
-from btcnb.cluster._distance import cluster_distance
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._distance import Real, Table, cluster_distance
+from btcnb.cluster._gate import Bool, Float64, Int32
 
 LENGTH = 12
 """Entries a list can hold. More entries mean fewer searches and longer upkeep; 8 to 16 measure alike."""
@@ -28,107 +28,102 @@ STRIP = 64
 """Columns compared with the threshold at once: four cache lines of float32."""
 
 
-@dataclass
-class Lists:
-    """Nearest-neighbour lists of n rows: ids (n, K) int32, distances (n, K), count (n,), bound (n,)."""
+class Lists(NamedTuple):
+    """Nearest-neighbour lists of n rows."""
 
-    ids: npt.NDArray[np.int32]
-    distances: npt.NDArray[np.float64]
-    count: npt.NDArray[np.int32]
-    bound: npt.NDArray[np.float64]
-
-    @classmethod
-    def empty(cls, n: int, length: int = LENGTH) -> Lists:
-        return cls(
-            np.zeros((n, length), dtype=np.int32),
-            np.full((n, length), np.inf),
-            np.zeros(n, dtype=np.int32),
-            np.full(n, np.inf),
-        )
-
-    def arrays(self) -> tuple[Any, ...]:
-        return self.ids, self.distances, self.count, self.bound
+    ids: Int32  # (n, K)
+    distances: Float64  # (n, K)
+    filled: Int32  # (n,) entries in use
+    bound: Float64  # (n,)
 
 
-@njit(cache=True)
-def push(ids: Any, distances: Any, count: Any, i: int, j: int, distance: float) -> None:
+class Block(NamedTuple):
+    """Lower bounds (R, C) of the distances, plus `offset`, of some rows to some columns.
+
+    Columns with id -1 are dead; row r skips cluster own[r].
+    """
+
+    values: Real
+    rows: Int32
+    own: Int32
+    cols: Int32
+    offset: float
+
+
+def empty_lists(n: int, length: int = LENGTH) -> Lists:
+    return Lists(
+        np.zeros((n, length), dtype=np.int32),
+        np.full((n, length), np.inf),
+        np.zeros(n, dtype=np.int32),
+        np.full(n, np.inf),
+    )
+
+
+@compiled()
+def push(lists: Lists, i: int, j: int, distance: float) -> None:
     """Insert (j, distance) into the sorted list of row i; the last entry falls off a full list. Ties keep the
     smaller id.
     """
-    length = ids.shape[1]
-    at = count[i]
-    if at == length:
-        if distance >= distances[i, length - 1]:
+    ids, distances = lists.ids[i], lists.distances[i]
+    at = lists.filled[i]
+    if at == len(ids):
+        if distance >= distances[at - 1]:
             return
         at -= 1
     else:
-        count[i] += 1
-    while at > 0 and (distances[i, at - 1] > distance or (distances[i, at - 1] == distance and ids[i, at - 1] > j)):
-        ids[i, at] = ids[i, at - 1]
-        distances[i, at] = distances[i, at - 1]
+        lists.filled[i] += 1
+    while at > 0 and (distances[at - 1] > distance or (distances[at - 1] == distance and ids[at - 1] > j)):
+        ids[at] = ids[at - 1]
+        distances[at] = distances[at - 1]
         at -= 1
-    ids[i, at] = j
-    distances[i, at] = distance
+    ids[at] = j
+    distances[at] = distance
 
 
-@njit(cache=True)
-def threshold(values: Any, distances: Any, i: int, offset: float) -> Any:
+@compiled()
+def threshold(values: Real, lists: Lists, i: int, offset: float) -> float:
     """Value of a block row below which a column belongs into list i: float32 rounded up, float64 ties left out."""
-    last = distances[i, distances.shape[1] - 1]
+    last = lists.distances[i, -1]
     if np.isinf(last):
         return values.dtype.type(np.inf)
     slack = 4e-7 if values.itemsize == 4 else -1e-15
     return values.dtype.type(last + offset + slack * (1.0 + abs(last)))
 
 
-@njit(cache=True, fastmath={"nnan", "reassoc", "nsz"})
-def smallest(values: Any, start: int, stop: int) -> Any:
+@compiled(fastmath={"nnan", "reassoc", "nsz"})
+def smallest(values: Real, start: int, stop: int) -> float:
     low = values[start]
     for c in range(start + 1, stop):
         low = min(low, values[c])
     return low
 
 
-@njit(cache=True, parallel=True)
-def scan_rows(
-    block: Any,
-    rows: Any,
-    own: Any,
-    cols: Any,
-    offset: float,
-    give_up: bool,
-    kind: int,
-    left: Any,
-    left_size: Any,
-    right: Any,
-    right_size: Any,
-    ids: Any,
-    distances: Any,
-    count: Any,
-) -> Any:
-    """Offer to each row's list every column that the block (R, C) of lower bounds cannot rule out.
+@compiled(parallel=True)
+def scan_rows(block: Block, give_up: bool, kind: int, left: Table, right: Table, lists: Lists) -> Bool:
+    """Offer to each row's list every column that the block cannot rule out.
 
-    A block value is a lower bound of the distance plus `offset`. Columns with id -1 are dead; row r skips cluster
-    own[r]. With `give_up`, a row that would measure more than `PATIENCE` columns is left, its list as it was, and
+    With `give_up`, a row that would measure more than `PATIENCE` columns is left, its list as it was, and
     returned as True.
     """
-    crowded = np.zeros(len(rows), dtype=np.bool_)
-    for r in prange(len(rows)):
-        i = rows[r]
-        values = block[r]
+    ids, distances, count, _ = lists
+    cols = block.cols
+    crowded = np.zeros(len(block.rows), dtype=np.bool_)
+    for r in prange(len(block.rows)):
+        i, own = block.rows[r], block.own[r]
+        values = block.values[r]
         measured = 0
         if give_up:
             old = (ids[i].copy(), distances[i].copy(), count[i])
-        limit = threshold(values, distances, i, offset)
+        limit = threshold(values, lists, i, block.offset)
         for start in range(0, len(cols), STRIP):
             stop = min(start + STRIP, len(cols))
             if crowded[r] or smallest(values, start, stop) >= limit:
                 continue
             for c in range(start, stop):
                 j = cols[c]
-                if values[c] < limit and j >= 0 and j != own[r]:
-                    push(ids, distances, count, i, j, cluster_distance(kind, left, left_size, i, right, right_size, j))
-                    limit = threshold(values, distances, i, offset)
+                if values[c] < limit and j >= 0 and j != own:
+                    push(lists, i, j, cluster_distance(kind, left, i, right, j))
+                    limit = threshold(values, lists, i, block.offset)
                     measured += 1
             if give_up and measured > PATIENCE:
                 crowded[r] = True
@@ -137,31 +132,22 @@ def scan_rows(
     return crowded
 
 
-@njit(cache=True)
-def _any_below(values: Any, limits: Any) -> bool:
+@compiled()
+def _any_below(values: Real, limits: Real) -> bool:
     hit = np.int32(0)
     for c in range(len(limits)):
         hit |= np.int32(1) if values[c] < limits[c] else np.int32(0)
     return hit != 0
 
 
-@njit(cache=True, parallel=True)
-def scan_columns(
-    block: Any,
-    rows: Any,
-    cols: Any,
-    offset: float,
-    kind: int,
-    sums: Any,
-    size: Any,
-    ids: Any,
-    distances: Any,
-    count: Any,
-) -> Any:
-    """The same block read the other way, rows offered to the columns' lists; rows and columns are disjoint.
+@compiled(parallel=True)
+def scan_columns(block: Block, kind: int, table: Table, lists: Lists) -> Bool:
+    """The same block read the other way, rows offered to the columns' lists; rows and columns are disjoint and alive.
 
     Returns which columns gave up, their lists as they were.
     """
+    ids, distances, count, _ = lists
+    rows, cols = block.rows, block.cols
     crowded = np.zeros(len(cols), dtype=np.bool_)
     for s in prange((len(cols) + STRIP - 1) // STRIP):
         start, stop = s * STRIP, min((s + 1) * STRIP, len(cols))
@@ -172,10 +158,10 @@ def scan_columns(
         old_count = np.empty(stop - start, dtype=count.dtype)
         for c in range(stop - start):
             j = cols[start + c]
-            limits[c] = threshold(block[0], distances, j, offset)
+            limits[c] = threshold(block.values[0], lists, j, block.offset)
             old_ids[c], old_distances[c], old_count[c] = ids[j], distances[j], count[j]
         for r in range(len(rows)):
-            values = block[r, start:stop]
+            values = block.values[r, start:stop]
             if not _any_below(values, limits):
                 continue
             i = rows[r]
@@ -183,9 +169,9 @@ def scan_columns(
                 if values[c] >= limits[c]:
                     continue
                 j = cols[start + c]
-                push(ids, distances, count, j, i, cluster_distance(kind, sums, size, j, sums, size, i))
+                push(lists, j, i, cluster_distance(kind, table, j, table, i))
                 measured[c] += 1
-                limits[c] = threshold(values, distances, j, offset)
+                limits[c] = threshold(values, lists, j, block.offset)
                 if measured[c] > PATIENCE:
                     crowded[start + c] = True
                     limits[c] = -np.inf
@@ -193,17 +179,17 @@ def scan_columns(
     return crowded
 
 
-@njit(cache=True)
-def close_lists(rows: Any, others: int, ids: Any, distances: Any, count: Any, bound: Any) -> None:
+@compiled()
+def close_lists(rows: Int32, others: int, lists: Lists) -> None:
     """After a full search over `others` clusters: what a full list left out is no nearer than its last entry."""
     for i in rows:
-        full = count[i] == ids.shape[1] and count[i] < others
-        bound[i] = distances[i, ids.shape[1] - 1] if full else np.inf
+        full = lists.filled[i] == lists.ids.shape[1] and lists.filled[i] < others
+        lists.bound[i] = lists.distances[i, -1] if full else np.inf
 
 
-@njit(cache=True)
-def reopen_lists(rows: Any, distances: Any, count: Any) -> None:
+@compiled()
+def reopen_lists(rows: Int32, lists: Lists) -> None:
     """Empty the lists of `rows` before a search."""
     for i in rows:
-        count[i] = 0
-        distances[i, :] = np.inf
+        lists.filled[i] = 0
+        lists.distances[i, :] = np.inf

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-from btcnb.cluster._rows import Float64, Int64
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._gate import Float64, Int64
 
 
-@njit(cache=True)
-def _root(parent: Any, node: int) -> int:
+@compiled()
+def _root(parent: Int64, node: int) -> int:
     root = node
     while parent[root] != root:
         root = parent[root]
@@ -20,8 +18,8 @@ def _root(parent: Any, node: int) -> int:
     return root
 
 
-@njit(cache=True)
-def _raise_to_children(pairs: Any, heights: Any, n: int) -> None:
+@compiled()
+def raise_to_children(pairs: Int64, heights: Float64, n: int) -> None:
     """Lift a height that rounding left below one of the merges it contains. Merges stand in the order they were
     made.
     """
@@ -34,8 +32,8 @@ def _raise_to_children(pairs: Any, heights: Any, n: int) -> None:
         top[a] = heights[m]
 
 
-@njit(cache=True)
-def _number(pairs: Any, heights: Any, n: int) -> Any:
+@compiled()
+def numbered(pairs: Int64, heights: Float64, n: int) -> Float64:
     """Give the merges, sorted by height, the node numbers and sizes of a linkage matrix."""
     parent = np.arange(2 * n - 1)
     size = np.ones(2 * n - 1)
@@ -60,6 +58,6 @@ def canonical(pairs: Int64, heights: Float64) -> Float64:
     """
     n = len(pairs) + 1
     heights = heights.copy()
-    _raise_to_children(pairs, heights, n)
+    raise_to_children(pairs, heights, n)
     order = np.argsort(heights, kind="stable")
-    return np.asarray(_number(pairs[order], heights[order], n))
+    return numbered(pairs[order], heights[order], n)

@@ -15,8 +15,9 @@ from collections.abc import Callable
 import numpy as np
 
 from btcnb.cluster import _rounds
-from btcnb.cluster._neighbours import LENGTH, Lists
-from btcnb.cluster._rows import Float64, Int64
+from btcnb.cluster._distance import Table
+from btcnb.cluster._gate import Float64, Int64
+from btcnb.cluster._neighbours import LENGTH, empty_lists
 from btcnb.cluster._search import BLOCK_BYTES, Centres, search, search_each_other
 from btcnb.errors import ParameterError
 
@@ -24,77 +25,60 @@ MIN_BLOCK_BYTES = 2**18
 
 
 def workspace_bytes(n: int, d: int) -> int:
-    """Bytes that `agglomerate` takes for n distinct rows of d numbers, apart from blocks of products."""
+    """Bytes that `linkage` takes for n rows of d numbers, equal or not, apart from blocks of products."""
     return n * (12 * d + 12 * LENGTH + 96)
 
 
-class Agglomeration:
-    """The state of one run. Clusters live in slots 0..n-1; a merge keeps the slot of the larger part."""
-
-    def __init__(self, rows: Float64, size: Float64, kind: int, block_bytes: int) -> None:
-        n = len(rows)
-        self.kind = kind
-        self.size = size.copy()
-        self.sums = rows
-        if (size != 1.0).any():
-            self.sums *= size[:, None]
-        self.lists = Lists.empty(n)
-        self.forward = np.arange(n, dtype=np.int32)  # slot -> slot that swallowed it
-        self.stamp = np.zeros(n, dtype=np.int32)  # round in which a slot last changed
-        self.seen = np.zeros(n, dtype=np.int32)  # round in which a slot's list was last measured
-        self.partner = np.full(n, -1, dtype=np.int32)  # what a slot swallowed last
-        self.active = np.arange(n, dtype=np.int32)
-        self.centres = Centres(self.sums, self.size, self.active, kind, block_bytes)
-
-    def run(self, report: Callable[[int], None]) -> tuple[Int64, Float64]:
-        """All n-1 merges in the order made: slots (n-1, 2) and heights (n-1,). `report` hears the merges of each
-        round.
-        """
-        n = len(self.active)
-        pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
-        lists = self.lists.arrays()
-        fresh = self.active
-        merges, turn = 0, 0
-        search_each_other(self.lists, self.centres)
-        while merges < n - 1:
-            turn += 1
-            joined = _rounds.reciprocal_pairs(fresh, self.kind, *lists)
-            if not len(joined):  # only possible if rounding hides a tie; the closest pair of all always qualifies
-                joined = _rounds.reciprocal_pairs(self.active, self.kind, *lists)
-            done = slice(merges, merges + len(joined))
-            heights[done] = self._join(joined, turn)
-            pairs[done] = joined
-            merges += len(joined)
-            report(len(joined))
-            self.active = _rounds.survivors(self.active, self.forward)
-            fresh = _rounds.affected(self.active, turn, self.forward, self.stamp, self.lists.ids)
-            clusters = (self.kind, self.sums, self.size, self.forward, self.stamp, self.seen, self.partner)
-            unsure = fresh[_rounds.renew(fresh, turn, *clusters, *lists)]
-            if len(unsure) and len(self.active) > 1:
-                self.centres.pack_if_sparse(self.active)
-                search(self.lists, unsure, unsure, self.sums, self.size, self.centres, len(self.active) - 1)
-        return pairs, heights
-
-    def _join(self, pairs: Int64, turn: int) -> Float64:
-        clusters = (self.kind, self.sums, self.size, self.forward, self.stamp, self.partner)
-        packed = (self.centres.position, self.centres.cols, self.centres.table)
-        return _rounds.join(pairs, turn, *clusters, *packed, *self.lists.arrays())
+def block_bytes(n: int, d: int, memory_limit: int | None) -> int:
+    """Size of the blocks that keep `agglomerate` within a limit; an error if none does."""
+    if memory_limit is None:
+        return BLOCK_BYTES
+    needed = workspace_bytes(n, d)
+    block = min(BLOCK_BYTES, (memory_limit - needed) // 3)  # a block, and its float64 version where it is needed
+    if block < MIN_BLOCK_BYTES:
+        raise ParameterError(
+            f"memory_limit is {memory_limit:,} bytes, but {n:,} rows of {d} numbers "
+            f"need at least {needed + 3 * MIN_BLOCK_BYTES:,}."
+        )
+    return block
 
 
 def agglomerate(
-    rows: Float64, size: Float64, kind: int, memory_limit: int | None, report: Callable[[int], None]
+    table: Table, kind: int, block: int, first: Callable[[int], None], report: Callable[[int], None]
 ) -> tuple[Int64, Float64]:
-    """Merge distinct unit rows (n, d), n >= 2, each standing for size[i] equal points; `rows` is used up.
+    """Merge distinct unit rows (n, d), n >= 2, each standing for as many points as its size says; `table` is used up.
 
-    Heights are mean cosine distances (average) or squared Ward distances (ward).
+    All n-1 merges in the order made: slots (n-1, 2) and heights (n-1,), mean cosine distances (average) or squared Ward
+    distances (ward). `first` hears the rows of the first pass, `report` the merges of each round.
     """
-    block = BLOCK_BYTES
-    if memory_limit is not None:
-        needed = workspace_bytes(*rows.shape)
-        block = min(BLOCK_BYTES, (memory_limit - needed) // 3)  # a block, and its float64 version where it is needed
-        if block < MIN_BLOCK_BYTES:
-            raise ParameterError(
-                f"memory_limit is {memory_limit:,} bytes, but {rows.shape[0]:,} rows of {rows.shape[1]} numbers "
-                f"need at least {needed + 3 * MIN_BLOCK_BYTES:,}."
-            )
-    return Agglomeration(rows, size, kind, block).run(report)
+    n = len(table.size)
+    lists = empty_lists(n)
+    clusters = _rounds.Clusters(
+        *table,
+        forward=np.arange(n, dtype=np.int32),
+        stamp=np.zeros(n, dtype=np.int32),
+        seen=np.zeros(n, dtype=np.int32),
+        partner=np.full(n, -1, dtype=np.int32),
+    )
+    fresh = active = np.arange(n, dtype=np.int32)
+    centres = Centres(table, active, kind, block)
+    pairs, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
+    merges, turn = 0, 0
+    search_each_other(lists, centres, first)
+    while merges < n - 1:
+        turn += 1
+        joined = _rounds.reciprocal_pairs(fresh, kind, lists)
+        if not len(joined):  # only possible if rounding hides a tie; the closest pair of all always qualifies
+            joined = _rounds.reciprocal_pairs(active, kind, lists)
+        done = slice(merges, merges + len(joined))
+        heights[done] = _rounds.join(joined, turn, kind, clusters, centres.packed, lists)
+        pairs[done] = joined
+        merges += len(joined)
+        report(len(joined))
+        active = _rounds.survivors(active, clusters.forward)
+        fresh = _rounds.affected(active, turn, clusters, lists)
+        unsure = fresh[_rounds.renew(fresh, turn, kind, clusters, lists)]
+        if len(unsure) and len(active) > 1:
+            centres.pack_if_sparse(active)
+            search(lists, unsure, unsure, table, centres, len(active) - 1, lambda: report(0))
+    return pairs, heights

@@ -2,38 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from btcnb.cluster._distance import AVERAGE, cluster_distance, union_bound
-from btcnb.cluster._neighbours import push
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._distance import AVERAGE, Table, cluster_distance, union_bound
+from btcnb.cluster._gate import Bool, Float64, Int32, Int64
+from btcnb.cluster._neighbours import Lists, push
+from btcnb.cluster._search import Packed
 
 
-@njit(cache=True)
+class Clusters(NamedTuple):
+    """The clusters of a run. They live in slots 0..n-1; a merge keeps the slot of the larger part."""
+
+    sums: Float64  # a `Table` written out: numba's parallel loops take no tuple inside a tuple
+    size: Float64
+    forward: Int32  # slot -> slot that swallowed it
+    stamp: Int32  # round in which a slot last changed
+    seen: Int32  # round in which a slot's list was last measured
+    partner: Int32  # what a slot swallowed last
+
+
+class Found(NamedTuple):
+    """Neighbours gathered from one or two lists."""
+
+    ids: Int32
+    distances: Float64
+
+
+@compiled()
 def tie(kind: int, distance: float) -> float:
     """How far two distances may differ by rounding alone: average linkage subtracts from 1, Ward's squares do not."""
     return 2e-15 if kind == AVERAGE else 1e-14 * distance
 
 
-@njit(cache=True)
-def find(forward: Any, slot: int) -> int:
+@compiled()
+def find(forward: Int32, slot: int) -> int:
     """The live slot that holds what `slot` once held; the larger part keeps its slot, so the walk is short."""
     while forward[slot] != slot:
         slot = forward[slot]
     return slot
 
 
-@njit(cache=True)
-def reciprocal_pairs(fresh: Any, kind: int, ids: Any, distances: Any, count: Any, bound: Any) -> Any:
+@compiled()
+def reciprocal_pairs(fresh: Int32, kind: int, lists: Lists) -> Int64:
     """Disjoint pairs (P, 2) of mutual nearest neighbours; one of the two must be in `fresh`, the slots that looked
     again.
 
     With ties, nearest-neighbour pointers can run in a circle; a pair also counts when the neighbour's own nearest
     distance is no smaller, so the closest pair of all always qualifies and every round makes progress.
     """
-    taken = np.zeros(len(count), dtype=np.bool_)
+    ids, distances = lists.ids, lists.distances
+    taken = np.zeros(len(ids), dtype=np.bool_)
     pairs = np.empty((len(fresh), 2), dtype=np.int64)
     found = 0
     for i in fresh:
@@ -49,50 +71,35 @@ def reciprocal_pairs(fresh: Any, kind: int, ids: Any, distances: Any, count: Any
     return pairs[:found]
 
 
-@njit(cache=True)
-def join(
-    pairs: Any,
-    turn: int,
-    kind: int,
-    sums: Any,
-    size: Any,
-    forward: Any,
-    stamp: Any,
-    partner: Any,
-    position: Any,
-    cols: Any,
-    centres: Any,
-    ids: Any,
-    distances: Any,
-    count: Any,
-    bound: Any,
-) -> Any:
+@compiled()
+def join(pairs: Int64, turn: int, kind: int, c: Clusters, packed: Packed, lists: Lists) -> Float64:
     """Merge the pairs: sums, sizes, centres, bounds. Column 0 of `pairs` becomes the slot that lives on. Returns
     heights.
     """
     heights = np.empty(len(pairs))
+    sums, size = c.sums, c.size
     for p in range(len(pairs)):
         a, b = pairs[p]
-        heights[p] = distances[a, 0]
+        heights[p] = lists.distances[a, 0]
         if size[b] > size[a]:
             a, b = b, a
             pairs[p, 0] = a
             pairs[p, 1] = b
-        bound[a] = union_bound(kind, bound[a], bound[b], size[a], size[b], heights[p])
+        lists.bound[a] = union_bound(kind, lists.bound[a], lists.bound[b], size[a], size[b], heights[p])
         size[a] += size[b]
-        forward[b] = a
-        partner[a] = b
-        stamp[a] = turn
-        at = position[a]
+        c.forward[b] = a
+        c.partner[a] = b
+        c.stamp[a] = turn
+        at = packed.position[a]
         for k in range(sums.shape[1]):
             sums[a, k] += sums[b, k]
-            centres[at, k] = sums[a, k] / size[a]
-        cols[position[b]] = -1
+            packed.centres[at, k] = sums[a, k] / size[a]
+        packed.cols[packed.position[b]] = -1
     return heights
 
 
-@njit(cache=True)
-def survivors(active: Any, forward: Any) -> Any:
+@compiled()
+def survivors(active: Int32, forward: Int32) -> Int32:
     """The slots that still hold a cluster, in order."""
     kept = np.empty(len(active), dtype=np.int32)
     n = 0
@@ -103,86 +110,71 @@ def survivors(active: Any, forward: Any) -> Any:
     return kept[:n]
 
 
-@njit(cache=True)
-def affected(active: Any, turn: int, forward: Any, stamp: Any, ids: Any) -> Any:
+@compiled()
+def affected(active: Int32, turn: int, c: Clusters, lists: Lists) -> Int32:
     """Slots that must look again: those merged this turn, and those whose nearest neighbour was."""
     again = np.empty(len(active), dtype=np.int32)
     n = 0
     for i in active:
-        j = ids[i, 0]
-        if stamp[i] == turn or forward[j] != j or stamp[j] == turn:
+        j = lists.ids[i, 0]
+        if c.stamp[i] == turn or c.forward[j] != j or c.stamp[j] == turn:
             again[n] = i
             n += 1
     return again[:n]
 
 
-@njit(cache=True)
-def _gather(
-    i: int, source: int, old: int, kind: int, sums: Any, size: Any, forward: Any, stamp: Any, lists: Any, out: Any
-) -> int:
-    """Append to out[0] (ids) and out[1] (distances) what list `source` names today, measured from i; return the new
-    length.
+@compiled()
+def _gather(i: int, source: int, old: int, kind: int, c: Clusters, lists: Lists, found: Found, n: int) -> int:
+    """Append to `found`, from entry n on, what list `source` names today, measured from i; return the new length.
 
     old: turn of the last measurement whose distances still hold for unchanged clusters, or -1 if i itself has changed.
     """
-    ids, distances, count, n = lists[0], lists[1], lists[2], int(out[1][-1])
-    for e in range(count[source]):
-        j = find(forward, ids[source, e])
+    table = Table(c.sums, c.size)
+    for e in range(lists.filled[source]):
+        j = find(c.forward, lists.ids[source, e])
         known = j == i
         for k in range(n):
-            known = known or out[0][k] == j
+            known = known or found.ids[k] == j
         if not known:
-            still = old >= 0 and j == ids[source, e] and stamp[j] <= old
-            out[0][n] = j
-            if still:
-                out[1][n] = distances[source, e]
+            found.ids[n] = j
+            if old >= 0 and j == lists.ids[source, e] and c.stamp[j] <= old:
+                found.distances[n] = lists.distances[source, e]
             else:
-                out[1][n] = cluster_distance(kind, sums, size, i, sums, size, j)
+                found.distances[n] = cluster_distance(kind, table, i, table, j)
             n += 1
-    out[1][-1] = n
     return n
 
 
-@njit(cache=True, parallel=True)
-def renew(
-    again: Any,
-    turn: int,
-    kind: int,
-    sums: Any,
-    size: Any,
-    forward: Any,
-    stamp: Any,
-    seen: Any,
-    partner: Any,
-    ids: Any,
-    distances: Any,
-    count: Any,
-    bound: Any,
-) -> Any:
+@compiled()
+def _renewed(i: int, turn: int, kind: int, c: Clusters, lists: Lists) -> bool:
+    """Bring one list up to date; whether it still tells the nearest neighbour."""
+    length = lists.ids.shape[1]
+    merged = c.stamp[i] == turn
+    found = Found(np.empty(2 * length, dtype=np.int32), np.empty(2 * length))
+    n = _gather(i, i, -1 if merged else c.seen[i], kind, c, lists, found, 0)
+    if merged:
+        n = _gather(i, c.partner[i], -1, kind, c, lists, found, n)
+    lists.filled[i] = 0
+    lists.distances[i, :] = np.inf
+    dropped = np.inf
+    for k in range(n):
+        last = lists.distances[i, length - 1]
+        push(lists, i, found.ids[k], found.distances[k])
+        if not np.isinf(last):
+            dropped = min(dropped, max(last, found.distances[k]))
+    lists.bound[i] = min(lists.bound[i], dropped)
+    c.seen[i] = turn
+    nearest = lists.distances[i, 0]
+    return lists.filled[i] > 0 and nearest <= lists.bound[i] + tie(kind, nearest)
+
+
+@compiled(parallel=True)
+def renew(again: Int32, turn: int, kind: int, c: Clusters, lists: Lists) -> Bool:
     """Bring the lists of `again` up to date; returns for which of them the list cannot tell the nearest neighbour.
 
     A merged cluster inherits the lists of both its parts; what fell out of the joint list lowers its bound.
     """
-    length = ids.shape[1]
     unsure = np.zeros(len(again), dtype=np.bool_)
-    lists = (ids, distances, count)
     for r in prange(len(again)):
-        i = again[r]
-        merged = stamp[i] == turn
-        out = (np.empty(2 * length, dtype=np.int32), np.empty(2 * length + 1))
-        out[1][-1] = 0
-        n = _gather(i, i, -1 if merged else seen[i], kind, sums, size, forward, stamp, lists, out)
-        if merged:
-            n = _gather(i, partner[i], -1, kind, sums, size, forward, stamp, lists, out)
-        count[i] = 0
-        distances[i, :] = np.inf
-        dropped = np.inf
-        for k in range(n):
-            last = distances[i, length - 1]
-            push(ids, distances, count, i, out[0][k], out[1][k])
-            if not np.isinf(last):
-                dropped = min(dropped, max(last, out[1][k]))
-        bound[i] = min(bound[i], dropped)
-        seen[i] = turn
-        unsure[r] = count[i] == 0 or distances[i, 0] > bound[i] + tie(kind, distances[i, 0])
+        unsure[r] = not _renewed(again[r], turn, kind, c, lists)
     return unsure

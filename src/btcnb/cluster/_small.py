@@ -7,23 +7,21 @@ and the price of calling anything 100,000 times would dominate. Results are thos
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
 from btcnb.cluster._climb import ROUNDING
+from btcnb.cluster._compile import compiled
 from btcnb.cluster._distance import dot
-from btcnb.cluster._order import _number, _raise_to_children
+from btcnb.cluster._gate import Float64, Int64, Trees
+from btcnb.cluster._order import numbered, raise_to_children
 
 SMALL = 160
 """Largest cluster treated here; above it, `linkage` and `silhouette_levels` are as fast and need no matrix."""
 
-METHOD_CODE = {"average": 0, "ward": 1, "complete": 2, "single": 3}
 
-
-@njit(cache=True)
-def _cosine(rows: Any) -> Any:
+@compiled()
+def _cosine(rows: Float64) -> Float64:
     """Cosine distances (n, n); exactly 0 between equal rows."""
     n = len(rows)
     distances = np.zeros((n, n))
@@ -40,9 +38,9 @@ def _cosine(rows: Any) -> Any:
     return distances
 
 
-@njit(cache=True)
+@compiled()
 def _update(method: int, to_a: float, to_b: float, between: float, a: float, b: float, x: float) -> float:
-    """Lance-Williams: distance of x to the union of a and b (sizes a, b, x; Ward on squares)."""
+    """Lance-Williams: distance of x to the union of a and b (of sizes a, b, x; Ward on squares), by code."""
     if method == 0:
         return (a * to_a + b * to_b) / (a + b)
     if method == 1:
@@ -50,8 +48,8 @@ def _update(method: int, to_a: float, to_b: float, between: float, a: float, b: 
     return max(to_a, to_b) if method == 2 else min(to_a, to_b)
 
 
-@njit(cache=True)
-def _chain(distances: Any, method: int) -> Any:
+@compiled()
+def _chain(distances: Float64, method: int) -> tuple[Int64, Float64]:
     """Merges (n-1, 2) by any leaf of each side and heights, by nearest-neighbour chains; `distances` is used up."""
     n = len(distances)
     size = np.ones(n)
@@ -90,8 +88,8 @@ def _chain(distances: Any, method: int) -> Any:
     return pairs, heights
 
 
-@njit(cache=True, parallel=True)
-def small_trees(rows: Any, begin: Any, first: Any, method: int, merges: Any) -> None:
+@compiled(parallel=True)
+def small_trees(rows: Float64, begin: Int64, first: Int64, method: int, merges: Float64) -> None:
     """Linkage matrices of several clusters: cluster c is the unit rows begin[c]..begin[c+1], its merges go to
     first[c] on.
     """
@@ -104,63 +102,84 @@ def small_trees(rows: Any, begin: Any, first: Any, method: int, merges: Any) -> 
         if method == 1:
             heights = np.sqrt(heights)
         # a chain makes a merge after those it contains, but not in order of height
-        _raise_to_children(pairs, heights, n)
+        raise_to_children(pairs, heights, n)
         order = np.argsort(heights, kind="mergesort")
-        merges[first[c] : first[c] + n - 1] = _number(pairs[order], heights[order], n)
+        merges[first[c] : first[c] + n - 1] = numbered(pairs[order], heights[order], n)
 
 
-@njit(cache=True)
-def _mean_silhouette(totals: Any, own: Any, size: Any) -> float:
-    """Silhouette from the summed distances of every point to every cluster; size 0 marks a dead cluster."""
-    n = len(totals)
-    score = 0.0
-    for i in range(n):
-        if size[own[i]] < 2.0:
-            continue
-        a = totals[i, own[i]] / (size[own[i]] - 1.0)
-        b = np.inf
-        for c in range(n):
-            if size[c] > 0.0 and c != own[i]:
-                b = min(b, totals[i, c] / size[c])
-        a = 0.0 if a < ROUNDING else a
-        b = 0.0 if b < ROUNDING else b
-        if max(a, b) > 0.0:
-            score += (b - a) / max(a, b)
-    return score / n
+@compiled()
+def _nearest(totals: Float64, i: int, own: int, size: Float64, alive: Int64) -> tuple[int, float]:
+    """The live cluster other than its own that point i is nearest to, and its distance."""
+    at, b = -1, np.inf
+    for c in alive:
+        if c != own and totals[i, c] / size[c] < b:
+            at, b = c, totals[i, c] / size[c]
+    return at, b
 
 
-@njit(cache=True)
-def _best_cut(totals: Any, Z: Any) -> float:
-    """Threshold of the level with the largest silhouette; `totals` begins as the distance matrix and is used up."""
+@compiled()
+def _best_cut(totals: Float64, children: Int64, heights: Float64) -> float:
+    """Threshold of the level with the largest silhouette; `totals` begins as the distance matrix and is used up.
+
+    totals[i, c] is the sum of distances of point i to cluster c. Towards the root a point's nearest other cluster stays
+    the nearest until it is merged, so only those that watched one of the two parts look again.
+    """
     n = len(totals)
     own = np.arange(n)
     slot = np.arange(2 * n - 1)
     size = np.ones(n)
-    best, threshold = -np.inf, np.nextafter(Z[n - 2, 2], np.inf)
+    alive = np.arange(n)
+    watched = np.full(n, -1)
+    b = np.zeros(n)
+    best, threshold = -np.inf, np.nextafter(heights[n - 2], np.inf)
     for m in range(n - 2):
-        a, b = slot[int(Z[m, 0])], slot[int(Z[m, 1])]
-        slot[n + m] = a
+        into, gone = slot[children[m, 0]], slot[children[m, 1]]
+        slot[n + m] = into
+        size[into] += size[gone]
+        alive = alive[alive != gone]
         for i in range(n):
-            totals[i, a] += totals[i, b]
-            if own[i] == b:
-                own[i] = a
-        size[a] += size[b]
-        size[b] = 0.0
-        low, high = Z[m, 2], Z[m + 1, 2]
-        if high > low:
-            score = _mean_silhouette(totals, own, size)
-            if score > best + 1e-12:
-                best = score
-                middle = low + (high - low) / 2
-                threshold = middle if middle > low else high
+            totals[i, into] += totals[i, gone]
+            if own[i] == gone:
+                own[i] = into
+        score = 0.0
+        for i in range(n):
+            mine = own[i]
+            if size[mine] < 2.0:
+                continue
+            if watched[i] < 0 or watched[i] == into or watched[i] == gone:
+                watched[i], b[i] = _nearest(totals, i, mine, size, alive)
+            a = totals[i, mine] / (size[mine] - 1.0)
+            a = 0.0 if a < ROUNDING else a
+            near = 0.0 if b[i] < ROUNDING else b[i]
+            if max(a, near) > 0.0:
+                score += (near - a) / max(a, near)
+        low, high = heights[m], heights[m + 1]
+        if high > low and score / n > best + 1e-12:
+            best = score / n
+            middle = low + (high - low) / 2
+            threshold = middle if middle > low else high
     return threshold
 
 
-@njit(cache=True, parallel=True)
-def small_cuts(rows: Any, begin: Any, first: Any, merges: Any) -> Any:
-    """Silhouette thresholds of several clusters of at least two points; see `small_trees` for the layout."""
-    thresholds = np.empty(len(first))
-    for c in prange(len(first)):
-        totals = _cosine(rows[begin[c] : begin[c + 1]])
-        thresholds[c] = _best_cut(totals, merges[first[c] : first[c] + len(totals) - 1])
+@compiled(parallel=True)
+def small_cuts(rows: Float64, begin: Int64, which: Int64, t: Trees) -> Float64:
+    """Silhouette thresholds of the trees `which`, of at least two leaves and in ascending order; the unit rows of tree
+    which[c] are rows[begin[c] : begin[c+1]].
+    """
+    thresholds = np.empty(len(which))
+    for c in prange(len(which)):
+        thresholds[c] = _cut_one(rows[begin[c] : begin[c + 1]], which[c], t)
     return thresholds
+
+
+@compiled()
+def _cut_one(rows: Float64, tree: int, t: Trees) -> float:
+    n, start = len(rows), t.offsets[tree]
+    first = start - tree
+    children = t.children[first : first + n - 1].copy()
+    for m in range(n - 1):
+        for side in range(2):
+            node = children[m, side]
+            inner = node - t.offsets[-1]
+            children[m, side] = node - start if inner < 0 else n + inner - first
+    return _best_cut(_cosine(rows), children, t.height[first : first + n - 1])

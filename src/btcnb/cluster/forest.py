@@ -4,25 +4,24 @@ not a million.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from btcnb.cluster._rows import Float64, Int64, compact_labels, unit_rows
-from btcnb.cluster._small import METHOD_CODE, SMALL, small_cuts, small_trees
-from btcnb.cluster.cuts import N_MIN, cut_silhouette, flatten, inconsistency, largest_below
-from btcnb.cluster.linkage import linkage
-from btcnb.errors import DataError, ParameterError
-
-BATCH_ROWS = 2**15
-"""Points of small clusters handled at a time: their float64 rows take 32 MB at 128 dimensions."""
-
-CUTS = ("silhouette", "gap", "inconsistency")
+from btcnb.cluster import _gate
+from btcnb.cluster._gate import Float64, Int64, Trees
+from btcnb.cluster._progress import Progress, Reporter
+from btcnb.cluster._small import SMALL, small_trees
+from btcnb.cluster._trees import below
+from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN, Work, batches
+from btcnb.cluster.linkage import LINKAGES, check_limit, grow
+from btcnb.errors import DataError
+from btcnb.store import storable
 
 
+@storable("forest")
 @dataclass(frozen=True)
 class Forest:
     """Dendrograms of the clusters of a partition of n points.
@@ -55,16 +54,29 @@ class Forest:
         for t in range(len(self)):
             yield self.clusters[t], self.leaves(t), self.tree(t)
 
-    def tree_of_merge(self) -> Int64:
-        """For every row of `merges` the tree it belongs to."""
-        return np.repeat(np.arange(len(self)), self.sizes - 1)
-
     def labelled(self, labels: Any, mask: Any = None) -> Iterator[tuple[Float64, Any, Any]]:
         """(Z, labels, mask) of every tree with at least two leaves, as `forest_purity` takes them."""
         values = np.asarray(labels)
         for t in np.flatnonzero(self.sizes > 1):
             leaves = self.leaves(int(t))
             yield self.tree(int(t)), values[leaves], None if mask is None else np.asarray(mask)[leaves]
+
+    def trees(self) -> Trees:
+        """What compiled code sees of the forest: checked, as anybody can make a `Forest` of anything."""
+        members, offsets = (_gate.integers(part, "forest", "arrays") for part in (self.members, self.offsets))
+        merges = _gate.array(self.merges, "forest")
+        sizes = np.diff(offsets) if offsets.ndim == 1 and len(offsets) else np.zeros(1, dtype=np.int64)
+        n = int(sizes.sum())
+        if (
+            (sizes < 1).any()
+            or offsets[0] != 0
+            or _gate.array(self.clusters, "forest").shape != sizes.shape
+            or members.shape != (n,)
+            or not np.array_equal(np.sort(members), np.arange(n))
+            or merges.shape != (n - len(sizes), 4)
+        ):
+            raise DataError("forest", "arrays", "do not fit each other", "pass the result of dendrograms")
+        return _gate.trees(merges, offsets, "forest")
 
 
 def dendrograms(
@@ -73,121 +85,85 @@ def dendrograms(
     method: str = "average",
     *,
     memory_limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = None,
 ) -> Forest:
     """A dendrogram inside each cluster of a partition (n,) of the rows of X (n, d); see `linkage` for methods and
     limits.
 
-    progress: function of (points done, points in all), called after every large cluster
+    progress: True for a bar, False for none, None for a bar on a terminal from 20,000 points on, or a function of
+        (points done, points in all), called from the first second on
     """
-    if method not in METHOD_CODE:
-        raise ParameterError(f"method is {method!r}; choose one of {', '.join(METHOD_CODE)}.")
-    rows = np.asarray(X)
-    labels = compact_labels(partition, len(rows), "partition")
+    code = LINKAGES[_gate.choice(method, "method", LINKAGES)].code
+    rows = _gate.embedding(X)
+    labels = _gate.classes(partition, len(rows), "partition")
     members = np.argsort(labels, kind="stable")
-    sizes = np.bincount(labels)
+    sizes = np.bincount(labels, minlength=1)[: len(rows)]
+    check_limit(int(sizes.max(initial=1)), rows.shape[1], method, memory_limit)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    clusters = np.asarray(partition)[members[offsets[:-1]]]
-    forest = Forest(clusters, members, offsets, np.empty((len(rows) - len(sizes), 4)))
-    done = 0
-    for some, unit, begin in _batches(rows, forest, sizes <= SMALL):
-        done += len(unit)
-        small_trees(unit, begin, offsets[some] - some, METHOD_CODE[method], forest.merges)
-    for t in np.flatnonzero(sizes > SMALL):
-        Z = linkage(_unit_of(rows, forest.leaves(int(t))), method, memory_limit=memory_limit, progress=False)
-        forest.tree(int(t))[:] = Z
-        done += int(sizes[t])
-        if progress is not None:
-            progress(done, len(rows))
+    forest = Forest(
+        np.asarray(partition)[members[offsets[:-1]]], members, offsets, np.empty((len(rows) - len(sizes), 4))
+    )
+    with Reporter(progress, len(rows), "linkage") as reporter:
+        small = np.flatnonzero(sizes <= SMALL)
+        for part in batches(sizes[small]):
+            some = small[part]
+            points = np.concatenate([forest.leaves(int(t)) for t in some])
+            begin = np.concatenate([[0], np.cumsum(sizes[some])])
+            unit = _gate.unit_rows(rows[points], names=points)
+            small_trees(unit, begin, offsets[some] - some, code, forest.merges)
+            reporter.add(len(points))
+        for t in np.flatnonzero(sizes > SMALL):
+            points = forest.leaves(int(t))
+            unit = _gate.unit_rows(rows[points], names=points)
+            forest.tree(int(t))[:] = grow(unit, method, memory_limit, lambda *_: reporter.add())
+            reporter.add(len(points))
     return forest
 
 
-def _batches(X: Any, forest: Forest, wanted: Any) -> Iterator[tuple[Int64, Float64, Int64]]:
-    """The wanted trees in groups of some `BATCH_ROWS` points: tree numbers, their unit rows, where each begins."""
-    trees = np.flatnonzero(wanted)
-    ends = np.cumsum(forest.sizes[trees])
-    group = (ends - 1) // BATCH_ROWS
-    for chosen in np.split(trees, np.flatnonzero(np.diff(group)) + 1):
-        sizes = forest.sizes[chosen]
-        if len(chosen):
-            points = np.concatenate([forest.leaves(int(t)) for t in chosen])
-            yield chosen, _unit_of(X, points), np.concatenate([[0], np.cumsum(sizes)])
-
-
-def _unit_of(X: Any, points: Int64) -> Float64:
-    """Unit rows of some points; an error names the point's position in X."""
-    try:
-        return unit_rows(X[points])
-    except DataError as error:
-        row = int(error.field.removeprefix("row ")) if error.field.startswith("row ") else -1
-        field = f"row {points[row]}" if row >= 0 else error.field
-        raise DataError(error.source, field, error.problem, error.remedy) from None
-
-
 def local_thresholds(
-    X: Any, forest: Forest, cut: str = "silhouette", *, n_min: int = N_MIN, alpha: float = 1.0, depth: int = 2
+    X: Any,
+    forest: Forest,
+    cut: str = "silhouette",
+    *,
+    n_min: int = N_MIN,
+    alpha: float = 1.0,
+    depth: int = 2,
+    progress: Progress = None,
 ) -> Float64:
-    """Threshold t_k of every tree of the forest by one of the paper's rules, float64 (k,); NaN below `n_min` points."""
-    if cut not in CUTS:
-        raise ParameterError(f"cut is {cut!r}; choose one of {', '.join(CUTS)}.")
-    if n_min < 2:
-        raise ParameterError(f"n_min is {n_min}; a cluster that can be cut has at least 2 points.")
-    thresholds = np.full(len(forest), np.nan)
-    large = forest.sizes >= n_min
-    if cut == "silhouette":
-        rows = np.asarray(X)
-        for some, unit, begin in _batches(rows, forest, large & (forest.sizes <= SMALL)):
-            thresholds[some] = small_cuts(unit, begin, forest.offsets[some] - some, forest.merges)
-        for t in np.flatnonzero(large & (forest.sizes > SMALL)):
-            thresholds[t] = cut_silhouette(_unit_of(rows, forest.leaves(int(t))), forest.tree(int(t)))
-    elif cut == "gap":
-        _gaps(forest.offsets, forest.merges, np.flatnonzero(large), thresholds)
-    else:
-        values = merge_values(forest, "inconsistent", depth)
-        for t in np.flatnonzero(large):
-            here = values[forest.offsets[t] - t : forest.offsets[t + 1] - t - 1]
-            thresholds[t] = here.mean() + alpha * here.std()
-    return thresholds
+    """Threshold t_k of every tree of the forest by one of the rules in `CUTS`, float64 (k,); NaN below `n_min` points.
+
+    progress: as in `dendrograms`
+    """
+    rule = CUTS[_gate.choice(cut, "cut", CUTS)]
+    n_min, depth = _gate.whole(n_min, "n_min", 2), _gate.whole(depth, "depth", 1)
+    alpha = _gate.number(alpha, "alpha", 0.0)
+    trees = _gate.instance(forest, Forest, "forest").trees()
+    rows = _gate.embedding(X)
+    if len(rows) != len(forest.members):
+        problem = f"there are {len(rows)} for a forest of {len(forest.members)} points"
+        raise DataError("X", "rows", problem, "pass the embeddings that the forest was made of")
+    which = np.flatnonzero(forest.sizes >= n_min)
+    found = np.full(len(forest), np.nan)
+    with Reporter(progress, int(forest.sizes[which].sum()), "cut") as reporter:
+
+        def unit(leaves: Int64) -> _gate.UnitRows:
+            points = forest.members[leaves]
+            return _gate.unit_rows(rows[points], names=points)
+
+        found[which] = rule.thresholds(Work(unit, trees, which, alpha, depth, reporter.add))
+    return found
 
 
 def merge_values(forest: Forest, criterion: str, depth: int = 2) -> Float64:
     """What a threshold is compared with, for every merge: its height, or its inconsistency coefficient."""
-    if criterion == "distance":
-        return forest.merges[:, 2]
-    values = np.empty(len(forest.merges))
-    for t in np.flatnonzero(forest.sizes > 1):
-        first = forest.offsets[t] - t
-        values[first : first + forest.sizes[t] - 1] = inconsistency(forest.tree(int(t)), depth)
-    return values
+    values = CRITERIA[_gate.choice(criterion, "criterion", CRITERIA)]
+    return values(_gate.instance(forest, Forest, "forest").trees(), _gate.whole(depth, "depth", 1))
 
 
-def cut_forest(forest: Forest, values: Float64, threshold: float) -> Int64:
+def cut_forest(forest: Forest, values: Any, threshold: float) -> Int64:
     """Partition of all points: a merge is kept where its value and those below it are less than the threshold."""
-    return np.asarray(_cut_all(forest.members, forest.offsets, forest.merges, values, threshold))
-
-
-@njit(cache=True)
-def _cut_all(members: Any, offsets: Any, merges: Any, values: Any, threshold: float) -> Any:
-    labels = np.empty(len(members), dtype=np.int64)
-    used = 0
-    for t in range(len(offsets) - 1):
-        first, n = offsets[t], offsets[t + 1] - offsets[t]
-        Z = merges[first - t : first - t + n - 1]
-        inside = flatten(Z, largest_below(Z, values[first - t : first - t + n - 1]) < threshold)
-        for i in range(n):
-            labels[members[first + i]] = used + inside[i]
-        used += inside.max() + 1
+    trees = _gate.instance(forest, Forest, "forest").trees()
+    threshold = _gate.number(threshold, "threshold", infinite=True)
+    labels = np.empty(len(forest.members), dtype=np.int64)
+    labels[forest.members] = below(trees, _gate.reals(values, "values", len(trees.height)), threshold)
     return labels
-
-
-@njit(cache=True)
-def _gaps(offsets: Any, merges: Any, which: Any, thresholds: Any) -> None:
-    """`cut_gap` of many trees whose merges are sorted by height."""
-    for t in which:
-        first = offsets[t] - t
-        heights = merges[first : offsets[t + 1] - t - 1, 2]
-        widest, at = 0.0, -1
-        for m in range(len(heights) - 1):
-            if heights[m + 1] - heights[m] > widest:
-                widest, at = heights[m + 1] - heights[m], m
-        thresholds[t] = heights[at] + widest / 2 if at >= 0 else np.nextafter(heights[-1], np.inf)

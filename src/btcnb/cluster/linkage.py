@@ -4,36 +4,42 @@ possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist
-from tqdm.auto import tqdm
 
-from btcnb.cluster._distance import AVERAGE, WARD
+from btcnb.cluster import _gate
+from btcnb.cluster._distance import AVERAGE, WARD, Table
+from btcnb.cluster._gate import Float64, Int64, UnitRows
 from btcnb.cluster._order import canonical
-from btcnb.cluster._reciprocal import agglomerate
-from btcnb.cluster._rows import Float64, Int64, unit_rows
+from btcnb.cluster._progress import Progress, Reporter
+from btcnb.cluster._reciprocal import agglomerate, block_bytes
 from btcnb.errors import DataError, ParameterError
 
-METHODS = ("average", "ward", "complete", "single")
-MATRIX_FREE = {"average": AVERAGE, "ward": WARD}
-PROGRESS_FROM = 20_000
-"""Points from which `progress=None` shows a progress bar: below, a run takes about a second."""
+
+class Method(NamedTuple):
+    """code: what kernels know it by; matrix_free: whether cluster sums are enough, or SciPy's matrix is needed."""
+
+    code: int
+    matrix_free: bool
 
 
-def linkage(
-    X: Any,
-    method: str = "average",
-    *,
-    memory_limit: int | None = None,
-    progress: bool | Callable[[int, int], None] | None = None,
-) -> Float64:
+LINKAGES = {
+    "average": Method(AVERAGE, matrix_free=True),
+    "ward": Method(WARD, matrix_free=True),
+    "complete": Method(2, matrix_free=False),
+    "single": Method(3, matrix_free=False),
+}
+"""Every linkage. A new one needs its entry, and its line of Lance and Williams in `_small`."""
+
+
+def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None, progress: Progress = None) -> Float64:
     """Dendrogram of the rows of X (n, d), n >= 2, as SciPy's linkage matrix Z (n-1, 4), float64.
 
-    Rows are compared by direction: X is normalised in a copy, and never written to.
+    Rows are compared by direction: X is normalised in a copy, and never written to. A zero row has no direction and
+    is refused.
 
     method:
         "average"   mean cosine distance (the paper's choice); exact, matrix-free, O(n d) memory
@@ -41,43 +47,69 @@ def linkage(
         "complete", "single"   cosine distance through SciPy; needs 8 n (n - 1) / 2 bytes, twice over
     memory_limit: bytes the working arrays may take; smaller products are used to keep to it, and a limit that
         cannot be kept raises `ParameterError` before any work is done
-    progress: True for a bar, False for none, None for a bar from 20,000 points on, or a function of
-        (merges done, merges in all)
+    progress: True for a bar, False for none, None for a bar on a terminal from 20,000 points on, or a function of
+        (merges done, merges in all), called from the first second on
 
     Heights agree with SciPy's to rounding, and so does every flat cut that does not fall on a tie. Equal rows are
     merged first, at height 0. Rows of Z are sorted by height; heights never decrease towards the root.
     """
-    if method not in METHODS:
-        raise ParameterError(f"method is {method!r}; choose one of {', '.join(METHODS)}.")
-    if memory_limit is not None and memory_limit <= 0:
-        raise ParameterError(f"memory_limit is {memory_limit}; pass a positive number of bytes, or None.")
-    rows = unit_rows(X)
-    n = len(rows)
+    _gate.choice(method, "method", LINKAGES)
+    n, d = _gate.embedding(X).shape
     if n < 2:
         raise DataError("X", "rows", f"there is {n}, and a dendrogram joins at least two", "pass two or more points")
-    if method in MATRIX_FREE:
-        return _matrix_free(rows, MATRIX_FREE[method], memory_limit, progress)
-    return _through_scipy(rows, method, memory_limit)
+    check_limit(n, d, method, memory_limit)
+    return grow(_gate.unit_rows(X), method, memory_limit, progress)
 
 
-def _matrix_free(
-    rows: Float64, kind: int, memory_limit: int | None, progress: bool | Callable[[int, int], None] | None
-) -> Float64:
-    n = len(rows)
+def check_limit(n: int, d: int, method: str, memory_limit: int | None) -> None:
+    """Whether the tree of n points of d numbers can be made within a limit."""
+    if memory_limit is None:
+        return
+    _gate.whole(memory_limit, "memory_limit", 1, 2**63)
+    if LINKAGES[method].matrix_free:
+        block_bytes(n, d, memory_limit)
+    elif 8 * n * (n - 1) > memory_limit:
+        raise ParameterError(
+            f"{method} linkage of {n:,} points needs the distance matrix, {8 * n * (n - 1):,} bytes, "
+            f"and memory_limit is {memory_limit:,}; use average or ward."
+        )
+
+
+def grow(rows: UnitRows, method: str, memory_limit: int | None = None, progress: Progress = False) -> Float64:
+    """`linkage` of rows that passed the gate; `rows` is used up."""
+    if not LINKAGES[method].matrix_free:
+        distances = pdist(rows, "cosine")
+        np.maximum(distances, 0.0, out=distances)  # rounding leaves equal rows at -1e-16
+        return np.asarray(hierarchy.linkage(distances, method), dtype=np.float64)
+    n, d = rows.shape
+    kind, block = LINKAGES[method].code, block_bytes(n, d, memory_limit)
     first, copies = distinct_rows(rows)
     same = np.flatnonzero(first[copies] != np.arange(n))
     pairs = np.stack([first[copies[same]], same], axis=1)
     heights = np.zeros(len(same))
-    if len(first) > 1:
-        size = np.bincount(copies, minlength=len(first)).astype(np.float64)
-        if len(first) < n:
-            rows = rows[first]
-        with _Reporter(progress, n - 1) as reporter:
-            reporter.add(len(same))
-            slots, far = agglomerate(rows, size, kind, memory_limit, reporter.add)
-        pairs = np.concatenate([pairs, first[slots]])
-        heights = np.concatenate([heights, np.sqrt(np.maximum(far, 0.0)) if kind == WARD else far])
+    with Reporter(progress, n - 1, "linkage", "merge") as reporter:
+        reporter.add(len(same))
+        if len(first) > 1:
+            size = np.bincount(copies, minlength=len(first)).astype(np.float64)
+            del copies
+            sums = _gathered(rows, first)
+            if len(same):
+                sums *= size[:, None]
+            searching: Progress = progress if isinstance(progress, bool | None) else lambda *_: reporter.add()
+            with Reporter(searching, len(first), "linkage, first pass", "row") as searched:
+                slots, far = agglomerate(Table(sums, size), kind, block, searched.add, reporter.add)
+            pairs = np.concatenate([pairs, first[slots]])
+            heights = np.concatenate([heights, np.sqrt(np.maximum(far, 0.0)) if kind == WARD else far])
     return canonical(pairs, heights)
+
+
+def _gathered(rows: Float64, first: Int64) -> Float64:
+    """The rows at ascending positions, moved to the front of their own array: equal rows must not cost a copy."""
+    if len(first) < len(rows):
+        for start in range(0, len(first), _gate.BLOCK_ROWS):
+            chosen = first[start : start + _gate.BLOCK_ROWS]
+            rows[start : start + len(chosen)] = rows[chosen]
+    return rows[: len(first)]
 
 
 def distinct_rows(rows: Float64) -> tuple[Int64, Int64]:
@@ -91,7 +123,7 @@ def distinct_rows(rows: Float64) -> tuple[Int64, Int64]:
     key = np.round(key, 9)  # a blocked product may round equal rows differently
     order = np.lexsort((np.arange(n), rows[:, 0], key))
     new = np.ones(n, dtype=bool)
-    step = 8192
+    step = _gate.BLOCK_ROWS
     for start in range(1, n, step):
         here = order[start : start + step]
         new[start : start + step] = (rows[here] != rows[order[start - 1 : start - 1 + len(here)]]).any(axis=1)
@@ -103,39 +135,3 @@ def distinct_rows(rows: Float64) -> tuple[Int64, Int64]:
     place = np.empty(len(rank), dtype=np.int64)
     place[rank] = np.arange(len(rank))
     return first[rank], place[group]
-
-
-def _through_scipy(rows: Float64, method: str, memory_limit: int | None) -> Float64:
-    needed = 8 * len(rows) * (len(rows) - 1)
-    if memory_limit is not None and needed > memory_limit:
-        raise ParameterError(
-            f"{method} linkage of {len(rows):,} points needs the distance matrix, {needed:,} bytes, "
-            f"and memory_limit is {memory_limit:,}; use average or ward."
-        )
-    distances = pdist(rows, "cosine")
-    np.maximum(distances, 0.0, out=distances)  # rounding leaves equal rows at -1e-16
-    return np.asarray(hierarchy.linkage(distances, method), dtype=np.float64)
-
-
-class _Reporter:
-    """Tells a bar, a function or nobody how many merges are done."""
-
-    def __init__(self, progress: bool | Callable[[int, int], None] | None, total: int) -> None:
-        self.total, self.done = total, 0
-        self.callback = progress if callable(progress) else None
-        shown = progress is True or (progress is None and total + 1 >= PROGRESS_FROM)
-        self.bar = tqdm(total=total, desc="linkage", unit="merge", leave=False) if shown else None
-
-    def __enter__(self) -> _Reporter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-    def add(self, merges: int) -> None:
-        self.done += merges
-        if self.bar is not None:
-            self.bar.update(merges)
-        if self.callback is not None:
-            self.callback(self.done, self.total)

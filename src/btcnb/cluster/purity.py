@@ -6,24 +6,38 @@ common ancestor. A leaf whose label nobody shares has no j: such leaves are neve
 impurity in the subtrees of others. Without any shared label the purity is undefined (NaN).
 
 In a forest, both leaves come from the same tree (the paper draws pairs within one coarse Leiden cluster), so "nobody
-shares" is judged inside the tree.
+shares" is judged inside the tree: classes are numbered so that each belongs to one tree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-from btcnb.cluster._rows import Int64, check_tree, compact_labels
-from btcnb.errors import ParameterError
+from btcnb.cluster import _gate
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._gate import Bool, Float64, Int64, Trees
+from btcnb.cluster._trees import layout, parents
+from btcnb.cluster.forest import Forest
+from btcnb.errors import DataError
 
 PAPER_PAIRS = 10_000
 """Pairs of the paper's Monte-Carlo estimate."""
 
+MOST_PAIRS = 100_000_000
+"""Pairs that still fit into memory."""
+
 WEIGHTINGS = ("leaf", "pair")
+
+
+class Labelled(NamedTuple):
+    """Trees, the class of every leaf (each class inside one tree, 0..k-1), and which leaves count."""
+
+    trees: Trees
+    classes: Int64
+    counted: Bool
 
 
 def dendrogram_purity(Z: Any, labels: Any, mask: Any = None, weighting: str = "leaf") -> float:
@@ -39,18 +53,8 @@ def dendrogram_purity(Z: Any, labels: Any, mask: Any = None, weighting: str = "l
 
 def forest_purity(trees: Iterable[tuple[Any, Any, Any]], weighting: str = "leaf") -> float:
     """Exact purity over several dendrograms, pairs drawn within a tree: an iterable of (Z, labels, mask or None)."""
-    if weighting not in WEIGHTINGS:
-        raise ParameterError(f"weighting is {weighting!r}; choose leaf or pair.")
-    total = weight = 0.0
-    for Z, labels, mask in trees:
-        tree, classes, counted = _arrays(Z, labels, mask)
-        number = np.bincount(classes[counted], minlength=int(classes.max()) + 1).astype(np.float64)
-        per_pair = np.ones(len(number)) if weighting == "pair" else 2.0 / np.maximum(number - 1.0, 1.0)
-        shared = number * (number - 1.0) / 2.0
-        weight += float((shared * per_pair).sum())
-        if shared.any():
-            total += _exact(tree, classes, counted, per_pair)
-    return total / weight if weight else float("nan")
+    _gate.choice(weighting, "weighting", WEIGHTINGS)
+    return exact_purity(_gathered(trees), weighting)
 
 
 def dendrogram_purity_sampled(
@@ -66,78 +70,91 @@ def forest_purity_sampled(
     """Monte-Carlo purity over several dendrograms: ℓ uniform over all leaves that share their label inside their
     tree.
     """
-    if pairs < 2:
-        raise ParameterError(f"pairs is {pairs}; an estimate with an error needs at least 2.")
-    forest = [_arrays(*tree) for tree in trees]
-    eligible = [_eligible(classes, counted) for _, classes, counted in forest]
-    ends = np.cumsum([len(leaves) for leaves in eligible])
-    if not len(ends) or ends[-1] == 0:
+    pairs, seed = _gate.whole(pairs, "pairs", 2, MOST_PAIRS), _gate.whole(seed, "seed", 0, 2**63)
+    return sampled_purity(_gathered(trees), pairs, seed)
+
+
+def labelled(forest: Forest, labels: Any, mask: Any = None) -> Labelled:
+    """A forest under labels (n,) of its points, and a mask (n,) of those that count."""
+    n = len(forest.members)
+    classes, counted = _gate.classes(labels, n)[forest.members], _gate.mask(mask, n)[forest.members]
+    tree = np.repeat(np.arange(len(forest)), forest.sizes)
+    inside = np.unique(tree * (classes.max(initial=0) + 1) + classes, return_inverse=True)[1]
+    return Labelled(forest.trees(), inside.astype(np.int64), counted)
+
+
+def _gathered(trees: Any) -> Labelled:
+    """What (Z, labels, mask) of several trees say, each checked."""
+    merges, sizes, classes, counted = [np.empty((0, 4))], [0], [np.empty(0, np.int64)], [np.empty(0, bool)]
+    used = 0
+    try:
+        listed = [(Z, labels, mask) for Z, labels, mask in trees]
+    except (TypeError, ValueError) as error:
+        raise DataError("trees", "items", str(error), "pass (Z, labels, mask or None) for every tree") from None
+    for Z, labels, mask in listed:
+        n = len(_gate.tree(Z).height) + 1
+        inside = _gate.classes(labels, n)
+        merges.append(np.asarray(Z, dtype=np.float64))
+        sizes.append(n)
+        classes.append(used + inside)
+        counted.append(_gate.mask(mask, n))
+        used += int(inside.max()) + 1
+    found = _gate.trees(np.concatenate(merges), np.cumsum(sizes))
+    return Labelled(found, np.concatenate(classes), np.concatenate(counted))
+
+
+def exact_purity(found: Labelled, weighting: str = "leaf") -> float:
+    """`forest_purity` of trees that passed the gate."""
+    number = np.bincount(found.classes[found.counted], minlength=int(found.classes.max(initial=0)) + 1).astype(float)
+    per_pair = np.ones(len(number)) if weighting == "pair" else 2.0 / np.maximum(number - 1.0, 1.0)
+    weight = float((number * (number - 1.0) / 2.0 * per_pair).sum())
+    return _exact(found, per_pair) / weight if weight else float("nan")
+
+
+def sampled_purity(found: Labelled, pairs: int, seed: int) -> tuple[float, float]:
+    """`forest_purity_sampled` of trees that passed the gate."""
+    number = np.bincount(found.classes[found.counted], minlength=int(found.classes.max(initial=0)) + 1)
+    eligible = np.flatnonzero(found.counted & (number[found.classes] > 1))
+    if not len(eligible):
         return float("nan"), float("nan")
     rng = np.random.default_rng(seed)
-    draws = np.sort(rng.integers(ends[-1], size=pairs))
-    chosen = np.searchsorted(ends, draws, side="right")
-    scores = np.empty(pairs)
-    for tree_number in np.unique(chosen):
-        here = np.flatnonzero(chosen == tree_number)
-        tree, classes, counted = forest[tree_number]
-        first = eligible[tree_number][draws[here] - (ends[tree_number] - len(eligible[tree_number]))]
-        scores[here] = _score_pairs(tree, classes, counted, first, _classmates(classes, counted, first, rng))
+    first = eligible[np.sort(rng.integers(len(eligible), size=pairs))]
+    scores = _score_pairs(found, first, _classmates(found, first, rng))
     return float(scores.mean()), float(scores.std(ddof=1) / np.sqrt(pairs))
 
 
-def _arrays(Z: Any, labels: Any, mask: Any) -> tuple[Any, Int64, Any]:
-    tree = check_tree(Z)
-    n = len(tree) + 1
-    classes = compact_labels(labels, n)
-    counted = np.ones(n, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
-    if counted.shape != (n,):
-        raise ParameterError(f"mask has shape {counted.shape} for {n} leaves; pass one bool per leaf.")
-    return tree, classes, counted
-
-
-def _eligible(classes: Int64, counted: Any) -> Int64:
-    """Counted leaves that share their class with another counted leaf."""
-    number = np.bincount(classes[counted], minlength=int(classes.max()) + 1)
-    return np.flatnonzero(counted & (number[classes] > 1))
-
-
-def _classmates(classes: Int64, counted: Any, first: Int64, rng: np.random.Generator) -> Int64:
+def _classmates(found: Labelled, first: Int64, rng: np.random.Generator) -> Int64:
     """For each leaf another counted leaf of its class, uniformly."""
-    members = np.flatnonzero(counted)
+    classes = found.classes
+    members = np.flatnonzero(found.counted)
     members = members[np.argsort(classes[members], kind="stable")]
     starts = np.searchsorted(classes[members], np.arange(classes.max() + 2))
     place = np.empty(len(classes), dtype=np.int64)
     place[members] = np.arange(len(members)) - starts[classes[members]]
     c = classes[first]
-    number = starts[c + 1] - starts[c]
-    other = rng.integers(number - 1)
+    other = rng.integers(starts[c + 1] - starts[c] - 1)
     other += other >= place[first]  # skip the leaf itself
     return members[starts[c] + other]
 
 
-def _score_pairs(tree: Any, classes: Int64, counted: Any, first: Int64, second: Int64) -> Any:
+def _score_pairs(found: Labelled, first: Int64, second: Int64) -> Float64:
     """Share of the pair's class below the lowest common ancestor, for each pair."""
-    start, leaves, _, size = _layout(tree, counted)
-    ancestor = _common_ancestors(tree, first, second)
-    position = np.empty(len(classes), dtype=np.int64)
-    position[leaves] = np.arange(len(leaves))
+    trees, classes, counted = found
+    start, leaves = layout(trees)
+    ancestor = _common_ancestors(parents(trees), first, second)
+    position = start[: len(classes)]
     by_class = np.lexsort((position, classes))
     by_class = by_class[counted[by_class]]
     key = classes[by_class] * (len(classes) + 1) + position[by_class]
     base = classes[first] * (len(classes) + 1)
-    span = np.where(ancestor < len(classes), 1, tree[ancestor - len(classes), 3].astype(np.int64))
-    low = np.searchsorted(key, base + start[ancestor])
-    high = np.searchsorted(key, base + start[ancestor] + span)
-    return (high - low) / size[ancestor]
+    begin, end = start[ancestor], start[ancestor] + trees.size[ancestor]
+    share = np.searchsorted(key, base + end) - np.searchsorted(key, base + begin)
+    below = np.concatenate([[0], np.cumsum(counted[leaves])])
+    return share / (below[end] - below[begin])
 
 
-@njit(cache=True)
-def _common_ancestors(Z: Any, first: Any, second: Any) -> Any:
-    n = len(Z) + 1
-    parent = np.full(2 * n - 1, 2 * n - 1, dtype=np.int64)
-    for m in range(n - 1):
-        parent[int(Z[m, 0])] = n + m
-        parent[int(Z[m, 1])] = n + m
+@compiled()
+def _common_ancestors(parent: Int64, first: Int64, second: Int64) -> Int64:
     out = np.empty(len(first), dtype=np.int64)
     for p in range(len(first)):
         a, b = first[p], second[p]
@@ -150,36 +167,8 @@ def _common_ancestors(Z: Any, first: Any, second: Any) -> Any:
     return out
 
 
-@njit(cache=True)
-def _layout(Z: Any, counted: Any) -> Any:
-    """The leaves in drawing order: first position per node, leaves, heavier child per merge, counted leaves per
-    node.
-    """
-    n = len(Z) + 1
-    nodes = 2 * n - 1
-    size = np.zeros(nodes, dtype=np.int64)
-    span = np.ones(nodes, dtype=np.int64)
-    heavy = np.empty(n - 1, dtype=np.int64)
-    for leaf in range(n):
-        size[leaf] = 1 if counted[leaf] else 0
-    for m in range(n - 1):
-        a, b = int(Z[m, 0]), int(Z[m, 1])
-        size[n + m] = size[a] + size[b]
-        span[n + m] = span[a] + span[b]
-        heavy[m] = a if span[a] >= span[b] else b
-    start = np.zeros(nodes, dtype=np.int64)
-    for m in range(n - 2, -1, -1):
-        a, b = int(Z[m, 0]), int(Z[m, 1])
-        start[a] = start[n + m]
-        start[b] = start[n + m] + span[a]
-    leaves = np.empty(n, dtype=np.int64)
-    for leaf in range(n):
-        leaves[start[leaf]] = leaf
-    return start, leaves, heavy, size
-
-
-@njit(cache=True)
-def _exact(Z: Any, classes: Any, counted: Any, per_pair: Any) -> float:
+@compiled()
+def _exact(found: Labelled, per_pair: Float64) -> float:
     """Sum over same-class pairs of (share of the class below their common ancestor) times the class's weight per pair.
 
     A heavy path runs from a node down to a leaf, always into the larger child. Class counts of the path's end are
@@ -187,38 +176,36 @@ def _exact(Z: Any, classes: Any, counted: Any, per_pair: Any) -> float:
     have been scored. Every leaf is added once per light edge above it, at most log2(n) times: O(n log n) in all, and
     one array of counts.
     """
-    n = len(Z) + 1
-    start, leaves, heavy, size = _layout(Z, counted)
-    span = np.ones(2 * n - 1, dtype=np.int64)
-    parent = np.full(2 * n - 1, -1, dtype=np.int64)
-    for m in range(n - 1):
-        span[n + m] = int(Z[m, 3])
-        parent[int(Z[m, 0])] = n + m
-        parent[int(Z[m, 1])] = n + m
+    trees, classes, counted = found
+    size, n = trees.size, trees.offsets[-1]
+    start, leaves = layout(trees)
+    parent = parents(trees)
+    below = np.zeros(n + 1, dtype=np.int64)  # counted leaves before each position
+    for p in range(n):
+        below[p + 1] = below[p] + counted[leaves[p]]
     count = np.zeros(len(per_pair), dtype=np.int64)
     extra = np.zeros(len(per_pair), dtype=np.int64)
     total = 0.0
-    for top in range(2 * n - 2, n - 1, -1):
-        if parent[top] >= 0 and heavy[parent[top] - n] == top:
-            continue  # not the top of its path
-        node = top
-        while node >= n:
-            node = heavy[node - n]
+    for top in range(len(size) - 1, n - 1, -1):
+        if parent[top] >= 0 and start[parent[top]] == start[top]:
+            continue  # the larger child, drawn first: not the top of its path
+        node = leaves[start[top]]
         if counted[node]:
             count[classes[node]] = 1
         while node != top:
-            up = parent[node] - n
-            light = int(Z[up, 0]) + int(Z[up, 1]) - node
-            for p in range(start[light], start[light] + span[light]):
+            up = parent[node]
+            begin, end = start[up] + size[node], start[up] + size[up]
+            for p in range(begin, end):
                 if counted[leaves[p]]:
                     extra[classes[leaves[p]]] += 1
-            for p in range(start[light], start[light] + span[light]):
+            here = below[end] - below[start[up]]
+            for p in range(begin, end):
                 c = classes[leaves[p]]
                 if extra[c] > 0:
-                    total += per_pair[c] * extra[c] * count[c] * ((extra[c] + count[c]) / size[n + up])
+                    total += per_pair[c] * extra[c] * count[c] * ((extra[c] + count[c]) / here)
                     count[c] += extra[c]
                     extra[c] = 0
-            node = n + up
-        for p in range(start[top], start[top] + span[top]):
+            node = up
+        for p in range(start[top], start[top] + size[top]):
             count[classes[leaves[p]]] = 0
     return total

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numba import njit
 
-from btcnb.cluster._rows import Float64, Int64
-from btcnb.cluster.cuts import N_MIN, global_threshold
+from btcnb.cluster import _gate
+from btcnb.cluster._gate import Float64, Int64
+from btcnb.cluster._progress import Progress
+from btcnb.cluster._trees import first_leaf
+from btcnb.cluster.config import ClusterConfig, configured
+from btcnb.cluster.cuts import global_threshold
 from btcnb.cluster.forest import Forest, cut_forest, dendrograms, local_thresholds, merge_values
-from btcnb.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Refinement:
         size_left, size_right points on either side, the larger side on the left
         left, right           position of the first point of either side
         suspicion             excess times balance; balance = 4ab / (a + b)² is 1 for halves, near 0 for a stray point
+    zero_rows:  embeddings without a direction, see `ClusterConfig`
     """
 
     partition: Int64
@@ -40,6 +43,7 @@ class Refinement:
     local: pd.DataFrame
     forest: Forest
     suspicious: pd.DataFrame
+    zero_rows: int = 0
 
 
 def refine(
@@ -49,89 +53,68 @@ def refine(
     method: str = "average",
     cut: str = "silhouette",
     *,
-    n_min: int = N_MIN,
-    alpha: float = 1.0,
-    depth: int = 2,
-    criterion: str | None = None,
-    memory_limit: int | None = None,
+    progress: Progress = None,
+    **changes: Any,
 ) -> Refinement:
     """Split the clusters of a partition (n,) where the embeddings X (n, d) say that they hold more than one user.
 
     threshold: λ; None takes the size-weighted mean of local thresholds over clusters of at least n_min points
-    method, cut: linkage ("average", "ward", "complete", "single") and rule ("silhouette", "gap", "inconsistency"
-    with alpha, depth) criterion: what λ is compared with, "distance" or "inconsistent"; None takes heights except
-    for the inconsistency rule, whose
-        thresholds are coefficients. The paper's wording allows "distance" there too: then hardly anything is cut.
+    method, cut: linkage ("average", "ward", "complete", "single") and rule ("silhouette", "gap", "inconsistency",
+        "inconsistency-height")
+    progress: as in `dendrograms`; changes: other fields of `ClusterConfig`
     """
-    if criterion is None:
-        criterion = "inconsistent" if cut == "inconsistency" else "distance"
-    if criterion not in ("distance", "inconsistent"):
-        raise ParameterError(f"criterion is {criterion!r}; choose distance or inconsistent.")
-    if threshold is not None and not threshold > 0:
-        raise ParameterError(f"threshold is {threshold}; λ must be positive.")
-    forest = dendrograms(X, partition, method, memory_limit=memory_limit)
+    if threshold is not None:
+        threshold = _gate.number(threshold, "threshold", 0.0, infinite=True)
+    config = configured(None, {"method": method, "cut": cut, **changes})
+    rows, zero_rows = _gate.directed(X, config.zero_rows)
+    forest = dendrograms(rows, partition, config.method, memory_limit=config.memory_limit, progress=progress)
     local = np.full(len(forest), np.nan)
     if threshold is None:
-        local = local_thresholds(X, forest, cut, n_min=n_min, alpha=alpha, depth=depth)
-        threshold = global_threshold(forest.sizes, local, n_min)
-        threshold = float("inf") if np.isnan(threshold) else threshold
-    values = merge_values(forest, criterion, depth)
+        local, threshold = thresholds(rows, forest, config, progress)
+    values = merge_values(forest, config.compared, config.depth)
     used = ~np.isnan(local)
     return Refinement(
         partition=cut_forest(forest, values, threshold),
-        threshold=float(threshold),
+        threshold=threshold,
         local=pd.DataFrame({"cluster": forest.clusters[used], "size": forest.sizes[used], "threshold": local[used]}),
         forest=forest,
         suspicious=suspicious_merges(forest, values, threshold),
+        zero_rows=zero_rows,
     )
 
 
-def suspicious_merges(forest: Forest, values: Float64, threshold: float) -> pd.DataFrame:
+def thresholds(X: Any, forest: Forest, config: ClusterConfig, progress: Progress) -> tuple[Float64, float]:
+    """Local thresholds of a forest and λ, +inf if no cluster is large enough to say."""
+    local = local_thresholds(
+        X, forest, config.cut, n_min=config.n_min, alpha=config.alpha, depth=config.depth, progress=progress
+    )
+    found = global_threshold(forest.sizes, local, config.n_min)
+    return local, float("inf") if np.isnan(found) else found
+
+
+def suspicious_merges(forest: Forest, values: Any, threshold: float) -> pd.DataFrame:
     """Merges with a value of at least λ, most suspicious first; see `Refinement` for the columns."""
+    trees = _gate.instance(forest, Forest, "forest").trees()
+    values = _gate.reals(values, "values", len(trees.height))
+    threshold = _gate.number(threshold, "threshold", infinite=True)
     flagged = np.flatnonzero(values >= threshold)
-    tree = forest.tree_of_merge()[flagged]
-    sizes, points = _sides(forest.members, forest.offsets, forest.merges, flagged, tree)
+    sides = trees.children[flagged]
+    swapped = trees.size[sides[:, 1]] > trees.size[sides[:, 0]]
+    sides[swapped] = sides[swapped, ::-1]
+    sizes, points = trees.size[sides], forest.members[first_leaf(trees)[sides]]
     balance = 4.0 * sizes[:, 0] * sizes[:, 1] / (sizes.sum(axis=1) ** 2.0)
+    excess = values[flagged] - threshold
     table = pd.DataFrame(
         {
-            "cluster": forest.clusters[tree],
-            "height": forest.merges[flagged, 2],
+            "cluster": forest.clusters[trees.tree_of_merge[flagged]],
+            "height": trees.height[flagged],
             "value": values[flagged],
-            "excess": values[flagged] - threshold,
+            "excess": excess,
             "size_left": sizes[:, 0],
             "size_right": sizes[:, 1],
             "left": points[:, 0],
             "right": points[:, 1],
-            "suspicion": (values[flagged] - threshold) * balance,
+            "suspicion": excess * balance,
         }
     )
     return table.sort_values(["suspicion", "excess"], ascending=False, kind="stable", ignore_index=True)
-
-
-@njit(cache=True)
-def _sides(members: Any, offsets: Any, merges: Any, flagged: Any, tree: Any) -> Any:
-    """Sizes and first points of the two sides of every flagged merge, the larger side on the left."""
-    sizes = np.empty((len(flagged), 2), dtype=np.int64)
-    points = np.empty((len(flagged), 2), dtype=np.int64)
-    lowest = np.empty(0, dtype=np.int64)
-    current = -1
-    for f in range(len(flagged)):
-        t = tree[f]
-        first, n = offsets[t], offsets[t + 1] - offsets[t]
-        Z = merges[first - t : first - t + n - 1]
-        if t != current:  # flagged merges come tree by tree
-            current = t
-            lowest = np.empty(2 * n - 1, dtype=np.int64)
-            for leaf in range(n):
-                lowest[leaf] = members[first + leaf]
-            for m in range(n - 1):
-                lowest[n + m] = min(lowest[int(Z[m, 0])], lowest[int(Z[m, 1])])
-        m = flagged[f] - (first - t)
-        for side in range(2):
-            node = int(Z[m, side])
-            sizes[f, side] = 1 if node < n else int(Z[node - n, 3])
-            points[f, side] = lowest[node]
-        if sizes[f, 1] > sizes[f, 0]:
-            sizes[f, 0], sizes[f, 1] = sizes[f, 1], sizes[f, 0]
-            points[f, 0], points[f, 1] = points[f, 1], points[f, 0]
-    return sizes, points

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from btcnb.cluster._rows import compact_labels
+from btcnb.cluster import _gate
+from btcnb.cluster._gate import Bool, Int64
 from btcnb.errors import DataError
 
 MIN_DEGREE = 2
@@ -21,17 +21,30 @@ MIN_DEGREE = 2
 
 def nmi(a: Any, b: Any) -> float:
     """Normalised mutual information 2 I / (H + H') of two partitions, scikit-learn's (the paper's choice)."""
-    return float(normalized_mutual_info_score(np.asarray(a), np.asarray(b), average_method="arithmetic"))
+    return float(normalized_mutual_info_score(*_two(a, b, ("a", "b")), average_method="arithmetic"))
 
 
 def ari(a: Any, b: Any) -> float:
     """Adjusted Rand index of two partitions, scikit-learn's (the paper's choice)."""
-    return float(adjusted_rand_score(np.asarray(a), np.asarray(b)))
+    return float(adjusted_rand_score(*_two(a, b, ("a", "b"))))
 
 
-def scored_nodes(graph: Any, min_degree: int = MIN_DEGREE) -> npt.NDArray[np.bool_]:
+def _two(a: Any, b: Any, names: tuple[str, str]) -> tuple[Int64, Int64]:
+    """Two partitions of the same points, at least one point."""
+    second = _gate.classes(b, source=names[1])
+    first = _gate.classes(a, len(second), names[0])
+    if not len(first):
+        raise DataError(names[0], "labels", "are none", "a partition of nothing has no score")
+    return first, second
+
+
+def scored_nodes(graph: Any, min_degree: int = MIN_DEGREE) -> Bool:
     """Which nodes of a graph count in the paper's scores: degree (in plus out) of at least `min_degree`, bool (N,)."""
-    return np.asarray(graph.degree() >= min_degree)
+    min_degree = _gate.whole(min_degree, "min_degree", 0)
+    if not callable(getattr(graph, "degree", None)):
+        raise DataError("graph", "degree", "is missing", "pass an AddressGraph")
+    degree = _gate.integers(graph.degree(), "graph", "degree")
+    return np.atleast_1d(degree >= min_degree)
 
 
 @dataclass(frozen=True)
@@ -77,11 +90,14 @@ class PairCounts:
 
 def pairwise_counts(labels: Any, pairs: Any, same: Any) -> PairCounts:
     """Counts over labelled pairs: pairs (P, 2) of positions in `labels`, same (P,) whether a pair is one entity."""
-    predicted, pairs, same = np.asarray(labels), np.asarray(pairs, dtype=np.int64), np.asarray(same, dtype=bool)
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or same.shape != (len(pairs),):
+    predicted = _gate.classes(labels)
+    pairs, same = _gate.integers(pairs, "pairs", "positions"), _gate.array(same, "same")
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or same.shape != (len(pairs),) or same.dtype.kind != "b":
         raise DataError(
             "pairs", "shape", f"is {pairs.shape} with {same.shape} answers", "pass (pairs, 2) and one bool a pair"
         )
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= len(predicted)):
+        raise DataError("pairs", "positions", f"lie outside 0..{len(predicted) - 1}", "use positions in labels")
     together = predicted[pairs[:, 0]] == predicted[pairs[:, 1]]
     return PairCounts(
         int((together & same).sum()),
@@ -95,8 +111,9 @@ def pairwise_scores(predicted: Any, truth: Any) -> PairCounts:
     """Counts over all n (n - 1) / 2 pairs of points of two partitions, from their contingency table; no pair is
     listed.
     """
-    n = len(np.asarray(truth))
-    a, b = compact_labels(predicted, n, "predicted"), compact_labels(truth, n, "truth")
+    b = _gate.classes(truth, source="truth")
+    n = len(b)
+    a = _gate.classes(predicted, n, "predicted")
     table = sparse.coo_matrix((np.ones(n, dtype=np.int64), (a, b))).tocsr()
 
     def pairs(sizes: Any) -> int:

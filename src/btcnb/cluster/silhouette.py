@@ -10,38 +10,21 @@ which are the paper's a(i) and b(i) (appendix on cutting methods) without a sing
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
-from btcnb.cluster._distance import AVERAGE, dot
-from btcnb.cluster._neighbours import Lists
-from btcnb.cluster._rows import Float64, Int64, compact_labels, unit_rows
+from btcnb.cluster import _gate
+from btcnb.cluster._climb import ROUNDING
+from btcnb.cluster._compile import compiled
+from btcnb.cluster._distance import AVERAGE, Table, dot
+from btcnb.cluster._gate import Bool, Float64, Int32
+from btcnb.cluster._neighbours import empty_lists
+from btcnb.cluster._progress import nobody
 from btcnb.cluster._search import Centres, search
 from btcnb.errors import DataError
-
-ROUNDING = 1e-13
-"""Distances below this are rounding noise of equal points, and count as 0."""
-
-
-def cluster_sums(rows: Float64, labels: Int64) -> tuple[Float64, Float64]:
-    """Sum of the rows (k, d) and number of points (k,) of every cluster; labels are 0..k-1, each in use."""
-    size = np.bincount(labels).astype(np.float64)
-    order = np.argsort(labels, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(size[:-1])]).astype(np.int64)
-    return np.add.reduceat(rows[order], starts, axis=0), size
-
-
-@njit(cache=True, parallel=True)
-def inner_distances(rows: Any, clusters: Any, sums: Any, size: Any) -> Any:
-    """a(i): mean distance of each point to the others of its cluster, float64 (n,); 0 for a point alone."""
-    a = np.zeros(len(rows))
-    for i in prange(len(rows)):
-        n = size[clusters[i]]
-        if n > 1.0:
-            a[i] = (n - dot(rows[i], sums[clusters[i]])) / (n - 1.0)
-    return a
 
 
 def silhouette_samples(X: Any, labels: Any) -> Float64:
@@ -50,9 +33,17 @@ def silhouette_samples(X: Any, labels: Any) -> Float64:
     X (n, d): embeddings, normalised in a copy. labels (n,): a partition into at least 2 and at most n - 1 clusters.
     A point alone in its cluster scores 0.
     """
-    rows = unit_rows(X)
-    clusters = compact_labels(labels, len(rows))
-    return _samples(rows, clusters)
+    n = len(_gate.embedding(X))
+    clusters = _gate.classes(labels, n)
+    size = np.bincount(clusters, minlength=1).astype(np.float64)
+    if not 2 <= len(size) <= n - 1:
+        problem = f"there are {len(size)} for {n} points"
+        raise DataError("labels", "clusters", problem, "the silhouette needs at least 2 and at most n - 1")
+    rows = _gate.unit_rows(X)
+    begins = np.concatenate([[0], np.cumsum(size[:-1])]).astype(np.int64)
+    sums = np.add.reduceat(rows[np.argsort(clusters, kind="stable")], begins, axis=0)
+    a, b = distances(Table(rows, np.ones(n)), clusters.astype(np.int32), Table(sums, size))
+    return coefficients(a, b, size[clusters] < 2.0)
 
 
 def silhouette(X: Any, labels: Any) -> float:
@@ -60,29 +51,29 @@ def silhouette(X: Any, labels: Any) -> float:
     return float(silhouette_samples(X, labels).mean())
 
 
-def silhouette_of(rows: Float64, clusters: Int64) -> float:
-    """`silhouette` for rows that are unit already and labels that are 0..k-1 already."""
-    return float(_samples(rows, clusters).mean())
+def distances(
+    points: Table, clusters: Int32, table: Table, beat: Callable[[], None] = nobody
+) -> tuple[Float64, Float64]:
+    """a(i) and b(i) of unit rows in clusters of known sums; a is 0 for a point alone."""
+    n, k = len(clusters), len(table.size)
+    nearest = empty_lists(n, 1)
+    centres = Centres(table, np.arange(k, dtype=np.int32), AVERAGE)
+    search(nearest, np.arange(n, dtype=np.int32), clusters, points, centres, k - 1, beat)
+    return _inner(points, clusters, table), nearest.distances[:, 0]
 
 
-def _samples(rows: Float64, clusters: Int64) -> Float64:
-    n, k = len(rows), int(clusters.max(initial=-1)) + 1
-    if not 2 <= k <= n - 1:
-        raise DataError(
-            "labels", "clusters", f"there are {k} for {n} points", "the silhouette needs at least 2 and at most n - 1"
-        )
-    sums, size = cluster_sums(rows, clusters)
-    own = size[clusters]
-    a = inner_distances(rows, clusters, sums, size)
-    nearest = Lists.empty(n, 1)
-    every = np.arange(n, dtype=np.int32)
-    centres = Centres(sums, size, np.arange(k, dtype=np.int32), AVERAGE)
-    search(nearest, every, clusters, rows, np.ones(n), centres, k - 1)
-    return coefficients(a, nearest.distances[:, 0], own)
+@compiled(parallel=True)
+def _inner(points: Table, clusters: Int32, table: Table) -> Float64:
+    a = np.zeros(len(clusters))
+    for i in prange(len(clusters)):
+        n = table.size[clusters[i]]
+        if n > 1.0:
+            a[i] = (n - dot(points.sums[i], table.sums[clusters[i]])) / (n - 1.0)
+    return a
 
 
-def coefficients(a: Float64, b: Float64, own: Float64) -> Float64:
+def coefficients(a: Float64, b: Float64, alone: Bool) -> Float64:
     """s = (b - a) / max(a, b); 0 for points alone in their cluster and where both distances vanish."""
     a, b = np.where(a < ROUNDING, 0.0, a), np.where(b < ROUNDING, 0.0, b)
     larger = np.maximum(a, b)
-    return np.where((own > 1.0) & (larger > 0.0), (b - a) / np.where(larger > 0.0, larger, 1.0), 0.0)
+    return np.where(alone | (larger == 0.0), 0.0, (b - a) / np.where(larger > 0.0, larger, 1.0))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.csv as pc
 
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.readers.archives import Member
+from btcnb.data.readers.etl_parquet import open_parquet
+from btcnb.data.readers.guard import reading
 from btcnb.errors import DataError
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -24,6 +25,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "truth": ("node_id",),  # and owner, address, or both
 }
 _SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", re.IGNORECASE)
+_KIND = re.compile(r"(u?int|float|U?Int|Float)(8|16|32|64)|object|str|string")
 _ENOUGH = 0.5
 """Share of a table's columns that make a file count as that table, so that one misnamed column is named, not lost."""
 
@@ -37,8 +39,8 @@ class Table:
     columns: tuple[str, ...]
     separator: str | None  # None: Parquet
 
-    def read(self, types: Mapping[str, str] | None = None) -> pd.DataFrame:
-        """The contract's columns, in its order; `types` are the column types where a sidecar tells them."""
+    def read(self, types: Mapping[str, str] | None = None, rows: int | None = None) -> pd.DataFrame:
+        """The contract's columns, in its order; `types` and the number of `rows` where a sidecar tells them."""
         wanted = [*ROLES[self.role], *(("owner", "address") if self.role == "truth" else ())]
         spelling = {_tidy(column): column for column in self.columns}
         missing = next((name for name in ROLES[self.role] if name not in spelling), None)
@@ -51,29 +53,43 @@ class Table:
             )
         names = {spelling[name]: name for name in wanted if name in spelling}
         kinds = {written: types[name] for written, name in names.items() if types and name in types}
-        frame = self._parquet(list(names)) if self.separator is None else self._csv(list(names), kinds)
-        return frame[list(names)].rename(columns=names)
+        with reading(self.member.source, self.role, remedy="check the file"):
+            frame = self._parquet(list(names)) if self.separator is None else self._csv(list(names), kinds, rows)
+            frame = frame[list(names)].rename(columns=names)
+        if rows is not None and len(frame) != rows:
+            problem = f"has {len(frame)} rows, {rows} were written"
+            raise DataError(self.member.source, self.role, problem, "it is cut short or changed: fetch it again")
+        return frame
 
-    def _csv(self, names: list[str], kinds: dict[str, str]) -> pd.DataFrame:
-        texts = {name: "object" for name in names if _tidy(name) == "address"}
-        try:
-            with self.member.open() as stream:
-                return pd.read_csv(
-                    stream,
-                    sep=self.separator,
-                    usecols=names,
-                    dtype={**kinds, **texts},  # type: ignore[arg-type]
-                    keep_default_na=not texts,
-                    encoding="utf-8-sig",
-                )
-        except (TypeError, ValueError, OverflowError) as error:  # pandas' parser errors are ValueErrors
-            raise DataError(self.member.source, self.role, f"cannot be read ({error})", "check the file") from error
+    def _csv(self, names: list[str], kinds: dict[str, str], rows: int | None) -> pd.DataFrame:
+        content = self.member.read()
+        if rows is not None and not content.endswith(b"\n"):
+            raise ValueError("the last line is cut short")
+        table = pc.read_csv(
+            pa.BufferReader(content),
+            parse_options=pc.ParseOptions(delimiter=self.separator, newlines_in_values=True),
+            convert_options=pc.ConvertOptions(
+                include_columns=names, column_types={name: pa.string() for name in names if _tidy(name) == "address"}
+            ),
+        )
+        frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)  # exact where some are absent
+        return pd.DataFrame({name: _as(frame[name], kinds.get(name)) for name in names})
 
     def _parquet(self, names: list[str]) -> pd.DataFrame:
-        try:
-            return pd.read_parquet(_seekable(self.member), columns=names)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken(self.member, error) from error
+        table = open_parquet(self.member).read(columns=names)
+        table.validate(full=True)
+        return table.to_pandas()
+
+
+def _as(values: pd.Series, kind: str | None) -> pd.Series:
+    """Values of the type that a sidecar tells, else whole numbers, or floats where some are absent."""
+    absent = values.isna()
+    if kind is None and values.dtype.kind not in "iu" and not absent.all():
+        return values
+    kind = kind or ("float64" if absent.any() else "int64")
+    if not _KIND.fullmatch(kind):
+        raise ValueError(f"{kind} is no type of a column")
+    return values.astype(kind)  # type: ignore[call-overload]
 
 
 def find_tables(found: Sequence[Member]) -> Iterator[Table]:
@@ -88,14 +104,11 @@ def find_tables(found: Sequence[Member]) -> Iterator[Table]:
 
 
 def _header(member: Member) -> tuple[list[str], str | None]:
-    with member.open() as stream:
-        line = stream.readline()
+    line = member.head().partition(b"\n")[0]
     if line[:4] == b"PAR1":
-        try:
-            return pq.read_schema(_seekable(member)).names, None
-        except (pa.ArrowException, OSError) as error:
-            raise _broken(member, error) from error
-    text = line.decode("utf-8-sig", errors="replace").rstrip("\r\n")
+        with reading(member.source, "Parquet", "is broken or cut short", "fetch it again"):
+            return open_parquet(member).schema_arrow.names, None
+    text = line.decode("utf-8-sig", errors="replace").rstrip("\r")
     separator = max(",;\t", key=text.count)
     return [name.strip('"') for name in text.split(separator)] if text else [], separator
 
@@ -115,14 +128,3 @@ def _role(columns: set[str], name: str) -> str | None:
 
 def _tidy(column: Any) -> str:
     return str(column).strip().lower()
-
-
-def _seekable(member: Member) -> Any:
-    if member.inner is None and not member.name.endswith(".gz"):
-        return member.path
-    stream: IO[bytes] = io.BytesIO(member.read())
-    return stream
-
-
-def _broken(member: Member, error: BaseException) -> DataError:
-    return DataError(member.source, "Parquet", f"is broken or cut short ({error})", "fetch it again")

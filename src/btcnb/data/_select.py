@@ -1,9 +1,8 @@
-"""Cutting a subset out of a `Transactions`, with every id renumbered."""
+"""Cutting a subset out of tables of transactions, with every id renumbered."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,67 +10,51 @@ import pandas as pd
 
 from btcnb.errors import ParameterError
 
-if TYPE_CHECKING:
-    from btcnb.data.transactions import Transactions, Truth
+Mask = npt.NDArray[np.bool_]
 
 
-def select(txs: Transactions, keep: npt.NDArray[Any]) -> Transactions:
-    """See `Transactions.select`."""
-    mask = _mask(np.asarray(keep), len(txs))  # (T,)
-    in_rows = mask[txs.inputs["tx"].to_numpy()]
-    out_rows = mask[txs.outputs["tx"].to_numpy()]
-    new_tx = np.cumsum(mask) - 1
-    new_output = np.append(np.where(out_rows, np.cumsum(out_rows) - 1, -1), -1)  # the last slot stands for "outside"
-
-    inputs = txs.inputs[in_rows].reset_index(drop=True)
-    outputs = txs.outputs[out_rows].reset_index(drop=True)
-    used = np.zeros(txs.num_addresses + 1, dtype=bool)  # the last slot catches address -1
-    used[inputs["address"].to_numpy()] = True
-    used[outputs["address"].to_numpy()] = True
-    used = used[:-1]
-    new_address = np.append(np.where(used, np.cumsum(used) - 1, -1), -1)
-
-    old_spent = inputs["spent_output"].to_numpy()
-    spent = new_output[old_spent]
-    lost = (old_spent >= 0) & (spent < 0)
-    if lost.any():
-        parents = txs.outputs["tx"].to_numpy()[old_spent[lost]]
-        hashes = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
-        hashes[lost] = txs.transactions["hash"].to_numpy(dtype=object)[parents]
-        inputs["spent_transaction_hash"] = pd.Series(hashes, dtype="str")
-    inputs["spent_output"] = spent
-    for table in (inputs, outputs):
-        table["tx"] = new_tx[table["tx"].to_numpy()]
-        table["address"] = new_address[table["address"].to_numpy()]
-
-    return replace(
-        txs,
-        transactions=txs.transactions[mask].reset_index(drop=True),
-        inputs=inputs,
-        outputs=outputs,
-        addresses=txs.addresses[used],
-        truth=None if txs.truth is None else _truth(txs.truth, mask, used),
-    )
-
-
-def _mask(keep: npt.NDArray[Any], number: int) -> npt.NDArray[np.bool_]:
-    if keep.dtype == bool:
-        if keep.shape != (number,):
-            raise ParameterError(f"keep: a mask of shape {keep.shape} does not fit {number} transactions.")
-        return keep
-    mask = np.zeros(number, dtype=bool)
-    ids = keep.astype(np.int64)
-    if len(ids) and (ids.min() < 0 or ids.max() >= number):
+def mask_of(keep: Any, number: int) -> Mask:
+    """Ids, or a mask, of `number` things as a mask."""
+    wanted = np.asarray(keep)
+    if wanted.dtype == bool:
+        if wanted.shape != (number,):
+            raise ParameterError(f"keep: a mask of shape {wanted.shape} does not fit {number} transactions.")
+        return wanted
+    if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0 or wanted.max() >= number):
         raise ParameterError(f"keep: transaction ids must lie in 0..{number - 1}.")
-    mask[ids] = True
+    mask = np.zeros(number, dtype=bool)
+    mask[wanted.astype(np.int64)] = True
     return mask
 
 
-def _truth(truth: Truth, mask: npt.NDArray[np.bool_], used: npt.NDArray[np.bool_]) -> Truth:
-    return replace(
-        truth,
-        owner=truth.owner[used],
-        label=None if truth.label is None else truth.label[used],
-        coinjoin=None if truth.coinjoin is None else truth.coinjoin[mask],
-        change=None if truth.change is None else truth.change[mask],
-    )
+def kept_rows(
+    transactions: pd.DataFrame, inputs: pd.DataFrame, outputs: pd.DataFrame, num_addresses: int, mask: Mask
+) -> tuple[pd.DataFrame, pd.DataFrame, Mask]:
+    """Inputs and outputs of the transactions in `mask` (T,), renumbered, and the mask (A,) of the addresses in use."""
+    kept_outputs = mask[outputs["tx"].to_numpy()]
+    new_output = _renumbering(kept_outputs)
+    parents, hashes = outputs["tx"].to_numpy(), transactions["hash"].to_numpy(dtype=object)
+    inputs = inputs[mask[inputs["tx"].to_numpy()]].reset_index(drop=True)
+    outputs = outputs[kept_outputs].reset_index(drop=True)
+    used = np.zeros(num_addresses + 1, dtype=bool)  # the last slot catches address -1
+    used[inputs["address"].to_numpy()] = True
+    used[outputs["address"].to_numpy()] = True
+    used = used[:-1]
+
+    old_spent = inputs["spent_output"].to_numpy()
+    inputs["spent_output"] = spent = new_output[old_spent]
+    lost = (old_spent >= 0) & (spent < 0)
+    if lost.any():
+        told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
+        told[lost] = hashes[parents[old_spent[lost]]]
+        inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
+    new_tx, new_address = _renumbering(mask), _renumbering(used)
+    for table in (inputs, outputs):
+        table["tx"] = new_tx[table["tx"].to_numpy()]
+        table["address"] = new_address[table["address"].to_numpy()]
+    return inputs, outputs, used
+
+
+def _renumbering(mask: Mask) -> npt.NDArray[np.int64]:
+    """Old id -> new id, -1 for what falls away; the last slot stands for -1, "outside"."""
+    return np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)

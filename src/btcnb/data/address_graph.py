@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from btcnb.data.contract import require
 from btcnb.errors import DataError
 from btcnb.store import storable
 
@@ -69,14 +70,23 @@ class AddressGraph:
 
     def edge_index(self) -> IntArray:
         """Directed edges as node row positions, shape (2, E): row 0 sends to row 1."""
-        positions = self._positions()
-        return np.stack([positions(self.edges["a"].to_numpy()), positions(self.edges["b"].to_numpy())])
+        return np.stack([self._positions("edges", "a"), self._positions("edges", "b")])
 
     def labels(self) -> IntArray:
-        """Heuristic cluster per node row, renumbered 0..k-1 in order of first appearance, shape (N,)."""
-        alias = np.empty(self.num_nodes, dtype=self.clusters["alias"].to_numpy().dtype)
-        alias[self._positions()(self.clusters["node_id"].to_numpy())] = self.clusters["alias"].to_numpy()
-        return pd.factorize(alias)[0].astype(np.int64)
+        """Heuristic cluster per node row, renumbered 0..k-1 in order of first appearance, shape (N,).
+
+        Raises `DataError` where a node has no cluster.
+        """
+        position = self._positions("clusters", "node_id")
+        alias = self.clusters["alias"].to_numpy()
+        covered = np.zeros(self.num_nodes, dtype=bool)
+        covered[position[~pd.isna(alias)]] = True
+        if not covered.all():
+            node = self.nodes["node_id"].iloc[int(covered.argmin())]
+            raise DataError("graph", "clusters.node_id", f"node {node} has no cluster", "list every node exactly once")
+        of_node = np.empty(self.num_nodes, dtype=alias.dtype)
+        of_node[position] = alias
+        return pd.factorize(of_node)[0].astype(np.int64)
 
     def degree(self) -> IntArray:
         """Number of distinct neighbours-by-direction per node row: degree_in + degree_out, shape (N,)."""
@@ -90,14 +100,16 @@ class AddressGraph:
             digest.update(np.ascontiguousarray(pd.util.hash_pandas_object(table, index=False).to_numpy()).tobytes())
         return digest.hexdigest()[:16]
 
-    def _positions(self) -> Any:
-        """A function from node ids to row positions; the identity when ids are 0..N-1 in order."""
-        ids = self.nodes["node_id"].to_numpy()
-        if np.array_equal(ids, np.arange(len(ids))):
-            return lambda wanted: np.asarray(wanted, dtype=np.int64)
-        order = np.argsort(ids, kind="stable")
-        ordered = ids[order]
-        return lambda wanted: order[np.searchsorted(ordered, wanted)].astype(np.int64)
+    def _positions(self, table: str, column: str) -> IntArray:
+        """Row positions of the nodes that a column names; ids that are 0..N-1 in order are positions themselves."""
+        ids, wanted = self.nodes["node_id"].to_numpy(), getattr(self, table)[column].to_numpy()
+        in_order = np.array_equal(ids, np.arange(len(ids)))
+        order = np.arange(len(ids)) if in_order else np.argsort(ids, kind="stable")
+        position = np.asarray(wanted if in_order else np.searchsorted(ids[order], wanted), dtype=np.int64)
+        known = (position >= 0) & (position < len(ids))
+        known[known] = ids[order[position[known]]] == wanted[known]
+        require(known, wanted, "graph", f"{table}.{column}", "name nodes of the nodes table")
+        return order[position]
 
     def validated(self, source: str = "graph") -> AddressGraph:
         """Return self if it keeps the contract; raise `DataError` naming table, column and row otherwise."""
@@ -122,34 +134,60 @@ class AddressGraph:
                 f"{len(self.clusters)} rows for {len(unique)} nodes",
                 "list every node exactly once",
             )
+        alias = self.clusters["alias"]
+        strange = alias.isna() | alias.isin(["", np.inf, -np.inf])
+        if strange.any():
+            row = int(strange.to_numpy().argmax())
+            raise DataError(
+                source, "clusters.alias", f"row {row} is empty, NaN or infinite", "name every node's cluster"
+            )
         _require_amounts(self.nodes, NODE_COLUMNS[1:], NEVER_ABSENT, source, "nodes")
         _require_amounts(self.edges, EDGE_COLUMNS[2:], EDGE_COLUMNS, source, "edges")
         return self
 
 
 def _require_columns(table: pd.DataFrame, columns: tuple[str, ...], source: str, name: str) -> None:
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise DataError(source, f"{name}.{missing[0]}", "column is missing", f"expected columns {', '.join(columns)}")
+    if not isinstance(table, pd.DataFrame):
+        raise DataError(source, name, f"is {type(table).__name__}, not a table", "give a DataFrame")
+    for column in columns:
+        if list(table.columns).count(column) != 1:
+            problem = "column stands twice" if column in table else "column is missing"
+            raise DataError(source, f"{name}.{column}", problem, f"expected columns {', '.join(columns)}")
+
+
+def _require_numbers(values: pd.Series, filled: bool, source: str, name: str) -> None:
+    """Finite numbers of at least 0, absent ones only where that is allowed."""
+    if values.dtype.kind not in "iuf":
+        raise DataError(source, name, f"holds {values.dtype}, not numbers", "write plain numbers")
+    missing = values.isna().to_numpy()
+    if filled and missing.any():
+        raise DataError(source, name, f"row {int(missing.argmax())} is empty or NaN", "fill it in")
+    for problem, bad in (("negative", values < 0), ("infinite", values.isin([np.inf]))):
+        if bad.any():
+            row = int(bad.to_numpy(dtype=bool, na_value=False).argmax())
+            raise DataError(
+                source, name, f"row {row} is {problem} ({values.iloc[row]})", "write finite numbers from 0 on"
+            )
 
 
 def _require_ids(values: pd.Series, source: str, name: str) -> None:
-    if not pd.api.types.is_numeric_dtype(values):
+    if values.dtype.kind not in "iuf":
         raise DataError(source, name, f"holds {values.dtype}, not numbers", "number the nodes")
     missing = values.isna().to_numpy()
     if missing.any():
         raise DataError(source, name, f"row {int(missing.argmax())} is empty or NaN", "every row needs a node id")
-    if pd.api.types.is_float_dtype(values) and (values % 1 != 0).any():
-        row = int((values % 1 != 0).to_numpy().argmax())
+    broken = (values % 1 != 0).to_numpy()
+    if values.dtype.kind == "f" and broken.any():
+        row = int(broken.argmax())
         raise DataError(source, name, f"row {row} is {values.iloc[row]}, not a whole number", "number the nodes")
+    if len(values) and not -(2**63) <= int(values.min()) <= int(values.max()) < 2**63:
+        raise DataError(source, name, "does not fit 64 bits", "number the nodes")
 
 
 def _require_known(values: pd.Series, known: IntArray, source: str, name: str) -> None:
+    if len(values):
+        _require_ids(values, source, name)
     wanted = values.to_numpy()
-    if values.isna().any():
-        raise DataError(
-            source, name, f"row {int(values.isna().to_numpy().argmax())} is empty or NaN", "every row needs a node id"
-        )
     position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
     bad = known[position] != wanted
     if bad.any():
@@ -166,17 +204,5 @@ def _require_amounts(
     table: pd.DataFrame, columns: tuple[str, ...], filled: tuple[str, ...], source: str, name: str
 ) -> None:
     for column in columns:
-        values = table[column]
-        if not pd.api.types.is_numeric_dtype(values):
-            raise DataError(source, f"{name}.{column}", f"holds {values.dtype}, not numbers", "write plain numbers")
-        missing = values.isna().to_numpy()
-        if column in filled and missing.any():
-            raise DataError(source, f"{name}.{column}", f"row {int(missing.argmax())} is empty or NaN", "fill it in")
-        negative = (values < 0).to_numpy(dtype=bool, na_value=False)
-        if negative.any():
-            raise DataError(
-                source,
-                f"{name}.{column}",
-                f"row {int(negative.argmax())} is negative ({values.iloc[int(negative.argmax())]})",
-                "amounts and counts are at least 0",
-            )
+        if len(table):
+            _require_numbers(table[column], column in filled, source, f"{name}.{column}")

@@ -12,7 +12,8 @@ import requests
 from pooch.downloaders import ZenodoRepository, doi_to_repository
 from urllib3.exceptions import HTTPError
 
-from btcnb.errors import DataError
+from btcnb.data.readers.guard import guarded
+from btcnb.errors import DataError, ParameterError
 
 DOI = "10.5281/zenodo.22239038"
 """The five graphs of the paper."""
@@ -21,6 +22,7 @@ _CHUNK = 2**20  # bytes
 _ATTEMPTS = 4
 
 
+@guarded("doi")
 def fetch_release(
     doi: str = DOI,
     folder: str | Path | None = None,
@@ -40,6 +42,10 @@ def fetch_release(
     A file that is there with the right hash is not fetched again. A download goes to `<folder>/.partial` and is moved
     into place when its hash is right; one that broke off goes on where it stopped. Nothing fetched is ever unpickled.
     """
+    if base is not None and "@" in base:
+        raise ParameterError(
+            "base: an address with a user name or password is not taken, because addresses are logged."
+        )
     target = Path(folder) if folder is not None else Path(pooch.os_cache("btcnb")) / doi.rpartition("/")[2]
     repository = _repository(doi, base, timeout)
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)

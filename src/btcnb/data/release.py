@@ -8,6 +8,7 @@ The names of the released files are not documented, so a table is known by its c
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from btcnb.data._release_tables import ROLES, Table, find_tables
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.intervals import price_near
 from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.atomic import replacing_folder
+from btcnb.data.readers.atomic import replacing
+from btcnb.data.readers.guard import guarded, reading
 from btcnb.errors import DataError, ParameterError
 
 Format = Literal["csv", "csv.gz", "parquet"]
@@ -38,6 +40,7 @@ class _Split:
     meta: dict[str, Any]  # what `meta.json` holds, empty without one
 
 
+@guarded("path")
 def read_release(path: str | Path, split: str | None = None) -> AddressGraph:
     """The graph in a folder or zip, or that of one of its splits. Raises `DataError` naming file and column.
 
@@ -54,16 +57,19 @@ def read_release(path: str | Path, split: str | None = None) -> AddressGraph:
     return _graph(chosen, path)
 
 
+@guarded("path")
 def read_release_splits(path: str | Path) -> dict[str, AddressGraph]:
     """All splits of a folder or zip, by name."""
     return {name: _graph(split, path) for name, split in _splits(path).items()}
 
 
+@guarded("path")
 def release_splits(path: str | Path) -> tuple[str, ...]:
     """The names of the graphs in a folder or zip; one of them may be empty when there is one graph only."""
     return tuple(_splits(path))
 
 
+@guarded("path")
 def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | Path, format: Format = "csv") -> Path:
     """Write one graph into the folder `path`, or several into one folder each below it; all of it or nothing.
 
@@ -80,7 +86,7 @@ def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | 
         if isinstance(graph, Mapping) and not re.fullmatch(r"\w[\w.-]*", name):
             raise ParameterError(f"graph: {name!r} cannot name a folder.")
         one.validated(name or "graph")
-    with replacing_folder(target) as part:
+    with replacing(target, folder=True) as part:
         for name, one in graphs.items():
             _write(one, part / name, format)
     return target
@@ -105,7 +111,8 @@ def _write(graph: AddressGraph, folder: Path, format: Format) -> None:
             packing: Any = {"method": "gzip", "mtime": 0} if format == "csv.gz" else None
             table.to_csv(file, index=False, compression=packing)
     types = {role: {name: str(kind) for name, kind in table.dtypes.items()} for role, table in tables.items()}
-    (folder / META).write_text(json.dumps({"meta": graph.meta, "dtypes": types}, indent=1))
+    rows = {role: len(getattr(graph, role)) for role in ("nodes", "edges", "clusters")}
+    (folder / META).write_text(json.dumps({"meta": graph.meta, "dtypes": types, "rows": rows}, indent=1))
 
 
 def _is_ours(folder: Path) -> bool:
@@ -185,11 +192,15 @@ def _plain(name: str) -> str:
 
 
 def _meta(member: Member) -> dict[str, Any]:
-    try:
+    with reading(member.source, "JSON", "is broken or cut short", "fetch or delete it"):
         content = json.loads(member.read())
-    except ValueError as error:
-        raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch or delete it") from error
-    return content if isinstance(content, dict) and isinstance(content.get("meta"), dict) else {}
+    if not isinstance(content, dict) or not isinstance(content.get("meta"), dict):
+        return {}  # somebody else's
+    for name in ("start_block", "end_block", "price_usd"):
+        value = content["meta"].get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float | None) or not 0 <= (value or 0) < math.inf:
+            raise DataError(member.source, f"meta.{name}", f"{value!r} is not a number from 0 on", "fix or delete it")
+    return content
 
 
 def _graph(split: _Split, path: str | Path) -> AddressGraph:
@@ -197,8 +208,8 @@ def _graph(split: _Split, path: str | Path) -> AddressGraph:
         if role not in split.tables:
             where = f"{path} ({split.name})" if split.name else path
             raise DataError(where, role, "no table has its columns", f"expected {', '.join(ROLES[role])}")
-    types = split.meta.get("dtypes", {})
-    frames = {role: table.read(types.get(role)) for role, table in split.tables.items()}
+    types, rows = split.meta.get("dtypes", {}), split.meta.get("rows", {})
+    frames = {role: table.read(types.get(role), rows.get(role)) for role, table in split.tables.items()}
     graph = AddressGraph(frames["nodes"], frames["edges"], frames["clusters"])
     try:
         graph.validated()

@@ -15,58 +15,24 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from btcnb.data._select import kept_rows, mask_of
+from btcnb.data.contract import (
+    INPUT_COLUMNS,
+    OUTPUT_COLUMNS,
+    SCRIPT_TYPES,
+    TRANSACTION_COLUMNS,
+    UNKNOWN,
+    gate,
+    plain,
+    require,
+    texts,
+)
 from btcnb.errors import DataError
 from btcnb.store import storable
 
+__all__ = ["INPUT_COLUMNS", "OUTPUT_COLUMNS", "SCRIPT_TYPES", "TRANSACTION_COLUMNS", "UNKNOWN", "Transactions", "Truth"]
+
 IntArray = npt.NDArray[np.int64]
-
-SCRIPT_TYPES = (
-    "pubkey",
-    "pubkeyhash",
-    "scripthash",
-    "witness_v0_keyhash",
-    "witness_v0_scripthash",
-    "witness_v1_taproot",
-    "multisig",
-    "nulldata",
-    "nonstandard",
-    "unknown",
-)
-"""Bitcoin Core's names of output script types; a `script_type` column holds the position in this tuple (int8)."""
-
-UNKNOWN = -1
-"""Stands for an address, transaction, output or value that the source does not tell."""
-
-TRANSACTION_COLUMNS: dict[str, str] = {
-    "hash": "str",
-    "block_number": "int64",
-    "block_timestamp": "int64",  # unix seconds
-    "index": "int64",  # position in the block; 0 is the coinbase
-    "is_coinbase": "bool",
-    "version": "int64",
-    "lock_time": "int64",
-    "size": "int64",  # bytes
-    "virtual_size": "int64",  # vbytes
-    "fee": "int64",  # satoshi; 0 for a coinbase; -1 where an input's value is unknown and the source does not tell it
-}
-INPUT_COLUMNS: dict[str, str] = {
-    "tx": "int64",  # the spending transaction; a coinbase has no row here
-    "index": "int64",  # position among the transaction's inputs
-    "spent_output": "int64",  # row of `outputs` that is spent, -1 where that output lies outside the table
-    "spent_transaction_hash": "str",  # missing where spent_output >= 0: it is then the hash of the output's transaction
-    "spent_output_index": "int64",
-    "address": "int64",  # id, -1 where unknown
-    "value": "int64",  # satoshi, -1 where unknown
-    "script_type": "int8",
-    "sequence": "int64",
-}
-OUTPUT_COLUMNS: dict[str, str] = {
-    "tx": "int64",
-    "index": "int64",
-    "address": "int64",  # id; -1 only for outputs nobody can spend (nulldata)
-    "value": "int64",
-    "script_type": "int8",
-}
 
 
 @storable("truth")
@@ -86,6 +52,16 @@ class Truth:
     label: npt.NDArray[Any] | None = None
     coinjoin: npt.NDArray[Any] | None = None
     change: IntArray | None = None
+
+    def select(self, addresses: npt.NDArray[np.bool_], transactions: npt.NDArray[np.bool_]) -> Truth:
+        """What is known about the addresses and transactions that two masks leave."""
+        return replace(
+            self,
+            owner=self.owner[addresses],
+            label=None if self.label is None else self.label[addresses],
+            coinjoin=None if self.coinjoin is None else self.coinjoin[transactions],
+            change=None if self.change is None else self.change[transactions],
+        )
 
 
 @storable("transactions")
@@ -117,13 +93,15 @@ class Transactions:
 
         Columns that the contract does not name are dropped.
         """
+        if not isinstance(source, str):
+            raise DataError("transactions", "source", f"{type(source).__name__} is not text", "name the source")
         txs = cls(
-            _typed(transactions, TRANSACTION_COLUMNS, source, "transactions"),
-            _typed(inputs, INPUT_COLUMNS, source, "inputs"),
-            _typed(outputs, OUTPUT_COLUMNS, source, "outputs"),
-            addresses=np.asarray(addresses, dtype=object),
+            _table(transactions, TRANSACTION_COLUMNS, source, "transactions"),
+            _table(inputs, INPUT_COLUMNS, source, "inputs"),
+            _table(outputs, OUTPUT_COLUMNS, source, "outputs"),
+            addresses=texts(addresses, source, "addresses"),
             truth=truth,
-            source=source,
+            source=plain(source),
         )
         txs._check()
         return txs
@@ -157,9 +135,16 @@ class Transactions:
         Addresses that no longer occur are dropped. An input whose spent output falls away keeps its address and value
         and gets the spent transaction's hash. Truth follows its addresses and transactions.
         """
-        from btcnb.data._select import select
-
-        return select(self, keep)
+        mask = mask_of(keep, len(self))
+        inputs, outputs, used = kept_rows(self.transactions, self.inputs, self.outputs, self.num_addresses, mask)
+        return replace(
+            self,
+            transactions=self.transactions[mask].reset_index(drop=True),
+            inputs=inputs,
+            outputs=outputs,
+            addresses=self.addresses[used],
+            truth=None if self.truth is None else self.truth.select(used, mask),
+        )
 
     def fingerprint(self) -> str:
         """A hash of the content: equal for equal bytes, also across processes."""
@@ -178,36 +163,34 @@ class Transactions:
         return replace(self, source=source)
 
     def _check(self) -> None:
-        self._check_order()
-        number = len(self.transactions)
-        for name, table in (("inputs", self.inputs), ("outputs", self.outputs)):
-            self._check_ids(name, table, "tx", 0, number)
-            self._check_ids(name, table, "address", UNKNOWN, len(self.addresses))
-            self._check_ids(name, table, "value", UNKNOWN if name == "inputs" else 0, None)
-            self._check_ids(name, table, "script_type", 0, len(SCRIPT_TYPES))
-            tx, index = table["tx"].to_numpy(), table["index"].to_numpy()
-            step = np.diff(tx)
-            if ((step < 0) | ((step == 0) & (np.diff(index) <= 0))).any():
-                raise DataError(
-                    self.source, f"{name}.tx", "rows are not grouped in transaction order", "sort by tx, then index"
-                )
-        self._check_spends()
-        self._check_truth()
-
-    def _check_order(self) -> None:
-        order = self.transactions[["block_number", "index"]].to_numpy()
-        step = np.diff(order[:, 0])
-        bad = (step < 0) | ((step == 0) & (np.diff(order[:, 1]) <= 0))
-        if bad.any():
+        """Ids, order and spends; what may stand in a single cell, `gate` has seen to."""
+        disorder = _disorder(self.transactions, "block_number")
+        if disorder is not None:
             raise DataError(
                 self.source,
                 "block_number, index",
-                f"row {int(bad.argmax()) + 1} is out of chain order",
+                f"row {disorder} is out of chain order",
                 "sort by block and position, and keep one row per position",
             )
+        for name, table in (("inputs", self.inputs), ("outputs", self.outputs)):
+            self._require_ids(name, "tx", 0, len(self))
+            self._require_ids(name, "address", UNKNOWN, self.num_addresses)
+            if _disorder(table, "tx") is not None:
+                raise DataError(
+                    self.source, f"{name}.tx", "rows are not grouped in transaction order", "sort by tx, then index"
+                )
+        if self.transactions["is_coinbase"].to_numpy()[self.inputs["tx"].to_numpy()].any():
+            raise DataError(self.source, "inputs.tx", "a coinbase has inputs", "a coinbase spends nothing: drop them")
+        self._check_spends()
+        self._check_truth()
+
+    def _require_ids(self, name: str, column: str, low: int, high: int) -> None:
+        values = getattr(self, name)[column].to_numpy()
+        fits = (values >= low) & (values < high)
+        require(fits, values, self.source, f"{name}.{column}", f"expected at least {low} and below {high}")
 
     def _check_spends(self) -> None:
-        self._check_ids("inputs", self.inputs, "spent_output", UNKNOWN, len(self.outputs))
+        self._require_ids("inputs", "spent_output", UNKNOWN, len(self.outputs))
         rows = np.flatnonzero(self.inputs["spent_output"].to_numpy() >= 0)
         spent = self.inputs["spent_output"].to_numpy()[rows]
         values, counts = np.unique(spent, return_counts=True)
@@ -231,74 +214,43 @@ class Transactions:
         if self.truth is None:
             return
         per_address, per_transaction = self.num_addresses, len(self)
-        lengths = {
-            "owner": per_address,
-            "label": per_address,
-            "coinjoin": per_transaction,
-            "change": per_transaction,
-        }
-        for name, number in lengths.items():
+        for name, number, kind in (
+            ("owner", per_address, "iu"),
+            ("label", per_address, "OUT"),
+            ("coinjoin", per_transaction, "OUT"),
+            ("change", per_transaction, "iu"),
+        ):
             array = getattr(self.truth, name)
-            if array is not None and len(array) != number:
+            if array is None and name != "owner":
+                continue
+            if np.shape(array) != (number,):
                 raise DataError(
-                    self.source, f"truth.{name}", f"holds {len(array)} entries", f"expected one for each of {number}"
+                    self.source,
+                    f"truth.{name}",
+                    f"holds {np.size(array)} entries",
+                    f"expected one for each of {number}",
                 )
-
-    def _check_ids(self, name: str, table: pd.DataFrame, column: str, low: int, high: int | None) -> None:
-        values = table[column].to_numpy()
-        bad = values < low
-        if high is not None:
-            bad |= values >= high
-        if bad.any():
-            row = int(bad.argmax())
-            raise DataError(
-                self.source,
-                f"{name}.{column}",
-                f"row {row} holds {values[row]}",
-                f"expected at least {low}" + (f" and below {high}" if high is not None else ""),
-            )
+            if number and np.asarray(array).dtype.kind not in kind:
+                problem = f"holds {np.asarray(array).dtype}"
+                raise DataError(
+                    self.source, f"truth.{name}", problem, "expected text" if "O" in kind else "expected ids"
+                )
 
 
 def _offsets(groups: IntArray, number: int) -> IntArray:
     return np.searchsorted(groups, np.arange(number + 1)).astype(np.int64)
 
 
-def _typed(table: pd.DataFrame, columns: dict[str, str], source: str, name: str) -> pd.DataFrame:
-    missing = [column for column in columns if column not in table.columns]
-    if missing:
-        raise DataError(source, f"{name}.{missing[0]}", "column is missing", f"expected columns {', '.join(columns)}")
-    typed = {}
-    for column, kind in columns.items():
-        values = table[column]
-        if kind != "str" and values.isna().any():
-            raise DataError(
-                source,
-                f"{name}.{column}",
-                f"row {int(values.isna().to_numpy().argmax())} is empty or NaN",
-                f"fill it with {kind} values",
-            )
-        try:
-            typed[column] = _cast(values, kind)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DataError(
-                source, f"{name}.{column}", f"cannot be read as {kind} ({error})", "fix the values"
-            ) from error
-    return pd.DataFrame(typed).reset_index(drop=True)
+def _disorder(table: pd.DataFrame, group: str) -> int | None:
+    """The first row that does not come after the one before it, by (group, index)."""
+    step = np.diff(table[group].to_numpy())
+    bad = (step < 0) | ((step == 0) & (np.diff(table["index"].to_numpy()) <= 0))
+    return int(bad.argmax()) + 1 if bad.any() else None
 
 
-def _cast(values: pd.Series, kind: str) -> pd.Series:
-    """`values` as `kind`, refusing what a plain cast would silently change: fractions, overflow, "False" as True."""
-    if kind == "str":
-        return values.astype("str")
-    if kind == "bool":
-        if not values.isin([True, False]).all():
-            raise ValueError("only true and false are allowed")
-        return values.astype(bool)
-    if pd.api.types.is_float_dtype(values) and (values % 1 != 0).any():
-        raise ValueError(f"{values[values % 1 != 0].iloc[0]} is not a whole number")
-    cast = values.astype("int64")
-    if kind == "int8":
-        if ((cast < -128) | (cast > 127)).any():
-            raise ValueError(f"{cast.abs().max()} is out of range")
-        return cast.astype("int8")
-    return cast
+def _table(table: pd.DataFrame, columns: dict[str, str], source: str, name: str) -> pd.DataFrame:
+    passed = gate(table, columns, source, name)
+    try:
+        return pd.DataFrame({column: pd.Series(passed[column], dtype=kind) for column, kind in columns.items()})  # type: ignore[call-overload]
+    except (ValueError, UnicodeError) as error:
+        raise DataError(source, name, f"does not make a table ({error})", "fix the columns") from error

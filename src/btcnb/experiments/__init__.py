@@ -1,14 +1,15 @@
 """Part IV: recipes, their stages, and the experiments made of them."""
 
-from btcnb.experiments.recipe import ClusterConfig, Recipe, baseline, recipe
+from btcnb.experiments.compare import compare
+from btcnb.experiments.recipe import Recipe, baseline, recipe
 from btcnb.experiments.stages import coarse, community_baseline, embeddings, forest, scores, trained
 
 __all__ = [
-    "ClusterConfig",
     "Recipe",
     "baseline",
     "coarse",
     "community_baseline",
+    "compare",
     "embeddings",
     "forest",
     "recipe",

@@ -6,54 +6,15 @@ mine = recipe(data, seed=3, encoder="sage", linkage="ward")     # any field of T
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from btcnb import sizes
-from btcnb.cluster import MAX_SIZE
-from btcnb.cluster.cuts import N_MIN
-from btcnb.cluster.purity import PAPER_PAIRS
-from btcnb.cluster.scores import MIN_DEGREE
+from btcnb.cluster import ClusterConfig
 from btcnb.data import Source
 from btcnb.errors import ParameterError
 from btcnb.learn import TrainConfig, baseline_config
 from btcnb.store import fingerprint, storable
-
-
-@storable("coarse-config")
-@dataclass(frozen=True)
-class CoarseConfig:
-    """The partition inside whose parts dendrograms are built."""
-
-    coarse: str = "leiden"
-    """method of the coarse partition"""
-    max_size: int = MAX_SIZE
-    """nodes in a community, at most"""
-    resolution: float = 1.0
-    """resolution of the communities"""
-
-
-@storable("cluster-config")
-@dataclass(frozen=True)
-class ClusterConfig(CoarseConfig):
-    """How an embedding becomes a partition, and which nodes are scored."""
-
-    linkage: str = "average"
-    """linkage of the dendrograms"""
-    cut: str = "silhouette"
-    """rule of the local thresholds"""
-    n_min: int = N_MIN
-    """smallest cluster that takes part in the global threshold λ"""
-    cut_alpha: float = 1.0
-    """α of the inconsistency rule"""
-    min_degree: int = MIN_DEGREE
-    """smallest degree of a node that is scored"""
-    pairs: int = PAPER_PAIRS
-    """pairs of the sampled dendrogram purity"""
-
-    def coarsely(self) -> CoarseConfig:
-        """The part that decides the coarse partition."""
-        return CoarseConfig(self.coarse, self.max_size, self.resolution)
 
 
 @storable("recipe")
@@ -63,7 +24,7 @@ class Recipe:
 
     source: Source
     train: TrainConfig
-    cluster: ClusterConfig = ClusterConfig()
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     @property
     def id(self) -> str:
@@ -76,20 +37,22 @@ class Recipe:
         return {f"{part}.{name}": _plain(value) for part, entries in parts.items() for name, value in entries.items()}
 
 
-def recipe(source: Source, seed: int = 0, **changes: Any) -> Recipe:
+def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, **changes: Any) -> Recipe:
     """The recipe of a source: the paper's settings at the source's size, then `changes`; those that are None are not.
 
     seed: of initialisation, tuples and neighbours; the world's own seed is the source's
+    changes: fields of TrainConfig, or of ClusterConfig (a name that both have, such as `alpha`, is training's: give
+        `cluster` for the other)
     """
     given = {name: value for name, value in changes.items() if value is not None}
-    ours = {field.name for field in fields(ClusterConfig)}
-    theirs = {field.name for field in fields(TrainConfig)}
+    theirs = {item.name for item in fields(TrainConfig)}
+    ours = {item.name for item in fields(ClusterConfig)} - theirs
     unknown = sorted(set(given) - ours - theirs)
     if unknown:
-        known = ", ".join(sorted(ours | theirs))
-        raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {known}.")
+        raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(sorted(ours | theirs))}.")
     train = {**sizes.size(source.size).training, "seed": seed, **{n: v for n, v in given.items() if n in theirs}}
-    return Recipe(source, TrainConfig(**train), ClusterConfig(**{n: v for n, v in given.items() if n in ours}))
+    settings = replace(cluster or ClusterConfig(), **{n: v for n, v in given.items() if n in ours})
+    return Recipe(source, TrainConfig(**train), settings)
 
 
 def baseline(recipe: Recipe, name: str) -> Recipe:

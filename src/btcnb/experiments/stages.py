@@ -6,14 +6,14 @@ look for communities again.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from btcnb.cluster import Forest, coarse_partition, communities, dendrograms, evaluate, tune_resolution
 from btcnb.data import Source, load_graph
-from btcnb.experiments.recipe import CoarseConfig, Recipe
+from btcnb.experiments.recipe import Recipe
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept
 
@@ -32,36 +32,30 @@ def embeddings(recipe: Recipe, role: str = "test") -> npt.NDArray[np.float32]:
 
 def coarse(recipe: Recipe, role: str = "test") -> npt.NDArray[np.int64]:
     """The coarse partition of the role's graph, one community per node, (N,)."""
-    return _coarse(recipe.source, recipe.cluster.coarsely(), role)
+    settings = recipe.cluster
+    return _coarse(recipe.source, role, settings.coarse, settings.max_size, settings.resolution)
 
 
 def forest(recipe: Recipe, role: str = "test") -> Forest:
     """A dendrogram of the embeddings inside each community of the coarse partition."""
-    settings = recipe.cluster
-    return _forest(recipe.source, recipe.train, settings.coarsely(), settings.linkage, role)
+    return _forest(recipe.source, recipe.train, role, recipe.cluster.method, coarse(recipe, role))
 
 
 @kept
 def scores(recipe: Recipe, role: str = "test") -> dict[str, Any]:
     """The paper's evaluation of the embedding on the role's graph: purity, NMI, ARI, λ, clusters, seconds."""
-    settings = recipe.cluster
     return evaluate(
         embeddings(recipe, role),
         load_graph(recipe.source, role),
         partition=coarse(recipe, role),
-        method=settings.linkage,
-        cut=settings.cut,
-        n_min=settings.n_min,
-        alpha=settings.cut_alpha,
-        min_degree=settings.min_degree,
-        pairs=settings.pairs,
+        config=recipe.cluster,
         seed=recipe.train.seed,
     )
 
 
 @kept
 def community_baseline(
-    source: Source, method: Literal["louvain", "leiden"], seed: int = 0, role: str = "test"
+    source: Source, method: str, seed: int = 0, role: str = "test"
 ) -> tuple[npt.NDArray[np.int64], float]:
     """Communities of the role's graph without any features, and their resolution, tuned on the validation graph."""
     resolution, _ = tune_resolution(load_graph(source, "valid"), method, seed=seed)
@@ -80,12 +74,10 @@ def _embeddings(source: Source, config: TrainConfig, role: str) -> npt.NDArray[n
 
 
 @kept
-def _coarse(source: Source, config: CoarseConfig, role: str) -> npt.NDArray[np.int64]:
-    return coarse_partition(
-        load_graph(source, role), config.max_size, config.resolution, seed=source.seed, method=config.coarse
-    )
+def _coarse(source: Source, role: str, method: str, max_size: int, resolution: float) -> npt.NDArray[np.int64]:
+    return coarse_partition(load_graph(source, role), max_size, resolution, seed=source.seed, method=method)
 
 
 @kept
-def _forest(source: Source, train: TrainConfig, config: CoarseConfig, linkage: str, role: str) -> Forest:
-    return dendrograms(_embeddings(source, train, role), _coarse(source, config, role), linkage)
+def _forest(source: Source, train: TrainConfig, role: str, method: str, partition: npt.NDArray[np.int64]) -> Forest:
+    return dendrograms(_embeddings(source, train, role), partition, method)

@@ -2,7 +2,6 @@
 
 from btcnb.learn.baselines import baseline_config
 from btcnb.learn.checkpoints import load_model
-from btcnb.learn.communities import communities, tune_resolution
 from btcnb.learn.config import TrainConfig
 from btcnb.learn.embedding import embed, layer_outputs
 from btcnb.learn.encoders import Encoder
@@ -24,7 +23,6 @@ __all__ = [
     "Tuples",
     "baseline_config",
     "coinjoin_repulsion",
-    "communities",
     "embed",
     "info_nce",
     "layer_outputs",
@@ -33,5 +31,4 @@ __all__ = [
     "prepare",
     "prepare_arrays",
     "train",
-    "tune_resolution",
 ]

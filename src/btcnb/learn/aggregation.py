@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from btcnb.learn import kernels
 
@@ -62,10 +63,13 @@ def segment_softmax(logits: Tensor, indptr: Tensor) -> Tensor:
 def dropout(x: Tensor, share: float, training: bool) -> Tensor:
     """As torch's: zero a `share` of the values and scale up the rest, while training.
 
-    The mask grows from one draw of torch's generator; drawing every value from it took a third of a training step.
+    On the CPU the mask grows from one draw of torch's generator; drawing every value from it took a third of a
+    training step.
     """
     if not training or share == 0:
         return x
+    if x.device.type != "cpu":
+        return functional.dropout(x, share)
     seed = int(torch.randint(1 << 62, ()))
     return x * torch.from_numpy(kernels.keep_mask(x.numel(), 1.0 - share, seed)).view(x.shape)
 

@@ -1,18 +1,22 @@
-"""Checkpoints: written whole or not at all, read without unpickling anything but tensors and plain values."""
+"""Checkpoints: written whole or not at all, with a digest of their content, read without unpickling anything but
+tensors and plain values."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
+from btcnb import gates
 from btcnb.errors import DataError
-from btcnb.learn.config import TrainConfig
 from btcnb.learn.encoders import Encoder
 
 BEST, LAST = "best.pt", "last.pt"
+DIGEST = "digest"
 
 
 def save(state: dict[str, Any], path: Path) -> None:
@@ -20,44 +24,68 @@ def save(state: dict[str, Any], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        torch.save(state, partial)
+        torch.save({**state, DIGEST: digest(state)}, partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> dict[str, Any]:
-    """The state that `save` wrote."""
-    path = Path(path)
-    if not path.exists():
+    """The state that `save` wrote; anything else, and a file that lost a single bit of it, is a `DataError`."""
+    path = Path(gates.instance("path", path, (str, Path)))  # type: ignore[arg-type]
+    try:
+        missing = not path.exists()
+    except (OSError, ValueError):
+        missing = True
+    if missing:
         raise DataError(path, "checkpoint", "there is no such file", "train first, or name the run's folder")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
         raise DataError(path, "checkpoint", "is not a readable checkpoint", "delete it and train again") from error
-    if not isinstance(state, dict) or "config" not in state:
+    if not isinstance(state, dict) or "config" not in state or DIGEST not in state:
         raise DataError(path, "checkpoint", "holds no training state", "name a file that btcnb wrote")
+    if state.pop(DIGEST) != digest(state):
+        raise DataError(path, "checkpoint", "is damaged: its digest does not fit", "delete it and train again")
     return state
 
 
+def digest(state: Any) -> str:
+    """A hash of tensors, plain values, and lists and dictionaries of them: equal for equal content, on any device."""
+    total = hashlib.sha256()
+    _feed(total, state)
+    return total.hexdigest()
+
+
+def _feed(total: Any, value: Any) -> None:
+    if isinstance(value, Tensor):
+        total.update(f"tensor {value.dtype} {tuple(value.shape)};".encode())
+        total.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    elif isinstance(value, dict):
+        total.update(f"dict {len(value)};".encode())
+        for key, item in value.items():
+            _feed(total, key)
+            _feed(total, item)
+    elif isinstance(value, list | tuple):
+        total.update(f"list {len(value)};".encode())
+        for item in value:
+            _feed(total, item)
+    else:
+        text = repr(value).encode()
+        total.update(f"{type(value).__name__} {len(text)};".encode() + text)
+
+
 def model_state(encoder: Encoder) -> dict[str, Any]:
-    """What is needed to build the encoder again, as plain values and tensors (copied)."""
-    return {
-        "config": encoder.config.to_json(),
-        "in_channels": encoder.in_channels,
-        "edge_channels": encoder.edge_channels,
-        "model": {name: value.detach().clone() for name, value in encoder.state_dict().items()},
-    }
+    """`Encoder.to_store`, with tensors for arrays, as a checkpoint wants them."""
+    parts = encoder.to_store()
+    return {**parts, "weights": {name: torch.from_numpy(value) for name, value in parts["weights"].items()}}
 
 
 def load_model(path: str | Path) -> Encoder:
     """The encoder of a checkpoint file, or of a run's folder (its best), ready to embed."""
-    path = Path(path)
-    return model_from(load(path / BEST if path.is_dir() else path))
-
-
-def model_from(state: dict[str, Any]) -> Encoder:
-    with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
-        encoder = Encoder(TrainConfig.from_json(state["config"]), state["in_channels"], state["edge_channels"])
-    encoder.load_state_dict(state["model"])
-    return encoder.eval()
+    path = Path(gates.instance("path", path, (str, Path)))  # type: ignore[arg-type]
+    try:
+        file = path / BEST if path.is_dir() else path
+    except (OSError, ValueError):
+        file = path
+    return Encoder.from_store(load(file), str(file))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from btcnb.errors import ParameterError
+import torch
+
+from btcnb import gates
+from btcnb.errors import DataError, ParameterError
 from btcnb.store import storable
 
 Architecture = Literal["gat", "gcn", "sage"]
@@ -14,12 +17,19 @@ Objective = Literal["contrastive", "gae", "dgi"]
 Negatives = Literal["uniform", "mixture"]
 OutputHeads = Literal["mean", "one"]
 Keep = Literal["best", "last"]
+Convolutions = Literal["auto", "compiled", "plain"]
+
+SEE_EDGES: tuple[Architecture, ...] = ("gat",)
+"""Convolutions that have a place for edge features."""
 
 
 @storable("train-config")
 @dataclass(frozen=True)
 class TrainConfig:
-    """The defaults are the paper's table of hyper-parameters; where the paper is silent, the line says so."""
+    """The defaults are the paper's table of hyper-parameters; where the paper is silent, the line says so.
+
+    Every field is checked: its type, its range (`RANGES`), its choices. Bool is no number, and NaN is in no range.
+    """
 
     encoder: Architecture = "gat"
     """graph convolution: `gat`, `gcn` or `sage`"""
@@ -89,43 +99,27 @@ class TrainConfig:
     seed: int = 0
     """seed of everything random in the run"""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fanout", tuple(int(k) for k in self.fanout))
-        self._require_choices()
-        for name in ("heads", "hidden", "output", "steps_per_epoch", "rotate_every", "anchors", "num_negatives"):
-            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("valid_steps", "coinjoin_graphs", "coinjoin_pairs"):
-            _require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
-        for name in ("epochs", "landmarks", "patience", "weight_decay", "coinjoin_weight", "seed"):
-            _require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        for name in ("temperature", "coinjoin_temperature", "learning_rate"):
-            _require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
-        for name in ("dropout", "attention_dropout"):
-            _require(0 <= getattr(self, name) < 1, name, getattr(self, name), "in [0, 1)")
-        _require(0 < self.factor < 1, "factor", self.factor, "between 0 and 1")
-        _require(0 <= self.alpha <= 1, "alpha", self.alpha, "in [0, 1]")
-        _require(
-            len(self.fanout) >= 1 and min(self.fanout) >= 1,
-            "fanout",
-            self.fanout,
-            "one positive number of neighbours per layer",
-        )
-        if self.edge_features and self.encoder != "gat":
-            raise ParameterError(
-                f"edge_features needs encoder 'gat': a {self.encoder} convolution has no place for them."
-            )
+    device: str = "auto"
+    """where it runs: `auto` (a CUDA device where there is one, else the CPU), `cpu`, `cuda`, any name torch knows"""
+    convolutions: Convolutions = "auto"
+    """what computes them: `compiled` code (CPU only), `plain` PyG, or `auto`: compiled on the CPU, else plain"""
 
-    def _require_choices(self) -> None:
-        choices = (
-            ("encoder", Architecture),
-            ("objective", Objective),
-            ("negatives", Negatives),
-            ("output_heads", OutputHeads),
-            ("keep", Keep),
-        )
-        for name, allowed in choices:
-            value = getattr(self, name)
-            _require(value in get_args(allowed), name, value, "one of " + ", ".join(map(repr, get_args(allowed))))
+    def __post_init__(self) -> None:
+        for name, kind in _KINDS.items():
+            object.__setattr__(self, name, _checked(name, kind, getattr(self, name)))
+        try:
+            kind = "cpu" if self.device == "auto" else torch.device(self.device).type
+        except RuntimeError:
+            raise ParameterError(
+                f"device is {self.device!r}, but must be 'auto', 'cpu', 'cuda', or another name of torch's."
+            ) from None
+        if self.convolutions == "compiled" and kind != "cpu":
+            raise ParameterError(f"convolutions is 'compiled', which runs on the CPU, but device is {self.device!r}.")
+        if self.edge_features and self.encoder not in SEE_EDGES:
+            raise ParameterError(
+                f"edge_features needs encoder {' or '.join(map(repr, SEE_EDGES))}: "
+                f"a {self.encoder} convolution has no place for them."
+            )
 
     @property
     def layers(self) -> int:
@@ -138,14 +132,67 @@ class TrainConfig:
     @classmethod
     def from_json(cls, text: str) -> TrainConfig:
         """The inverse of `to_json`; unknown fields are refused."""
-        values: dict[str, Any] = json.loads(text)
+        try:
+            values = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DataError("configuration", "JSON", "cannot be read", "give what `to_json` wrote") from error
+        return cls.of(gates.instance("configuration", values, dict))
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> TrainConfig:
+        """A configuration from fields by name; unknown ones are refused."""
         known = {field.name for field in fields(cls)}
-        unknown = sorted(set(values) - known)
+        unknown = sorted(map(str, set(values) - known))
         if unknown:
             raise ParameterError(f"unknown training parameter {unknown[0]!r}; known are {', '.join(sorted(known))}.")
         return cls(**values)
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise ParameterError(f"{name} is {value!r}, but must be {wanted}.")
+RANGES: dict[str, str] = {
+    "heads": "[1, 1024]",
+    "hidden": "[1, 65536]",
+    "output": "[1, 65536]",
+    "dropout": "[0, 1)",
+    "attention_dropout": "[0, 1)",
+    "landmarks": "[0, 65536]",
+    "learning_rate": "(0, inf)",
+    "weight_decay": "[0, inf)",
+    "factor": "(0, 1)",
+    "patience": "[0, inf)",
+    "epochs": "[0, inf)",
+    "steps_per_epoch": "[1, inf)",
+    "valid_steps": "[1, inf)",
+    "rotate_every": "[1, inf)",
+    "anchors": "[1, 10000000]",
+    "num_negatives": "[1, 100000]",
+    "temperature": "(0, inf)",
+    "alpha": "[0, 1]",
+    "coinjoin_weight": "[0, inf)",
+    "coinjoin_temperature": "(0, inf)",
+    "coinjoin_graphs": "[1, inf)",
+    "coinjoin_pairs": "[1, inf)",
+    "seed": "[0, inf)",
+}
+"""The range of every number, in interval notation; what decides the size of arrays ends somewhere."""
+
+_KINDS = get_type_hints(TrainConfig)
+
+
+def checked_fanout(value: Any) -> tuple[int, ...]:
+    """A fan-out: one positive number of neighbours per layer, at most 16 layers."""
+    numbers = gates.items("fanout", value)
+    if not 1 <= len(numbers) <= 16:
+        raise ParameterError(f"fanout has {len(numbers)} entries, but must hold one for each of 1 to 16 layers.")
+    return tuple(gates.whole("fanout", number, f"[1, {gates.LARGEST}]") for number in numbers)
+
+
+def _checked(name: str, kind: Any, value: Any) -> Any:
+    if name == "fanout":
+        return checked_fanout(value)
+    if get_origin(kind) is Literal:
+        return gates.choice(name, value, get_args(kind))
+    if kind is bool:
+        return gates.flag(name, value)
+    if kind is str:
+        return gates.instance(name, value, str)
+    return (gates.whole if kind is int else gates.real)(name, value, RANGES[name])

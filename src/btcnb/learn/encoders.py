@@ -1,143 +1,54 @@
-"""Two-layer encoders made of PyG's convolutions, with a faster way through the same parameters.
-
-Attention can aggregate before it projects: Σ α W x = W Σ α x. The sums then run over a few input features instead of
-heads × hidden, nothing of the size edges × hidden is made, and the matrix product runs over the targets alone.
-`forward` goes that way, `plain` calls PyG's own convolution; both share all parameters and agree in outputs and
-gradients.
-"""
+"""The paper's encoder: PyG's convolutions with a compiled way through the same parameters."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from torch_geometric.utils import add_self_loops
+from torch_geometric.utils import trim_to_layer
 
-from btcnb.learn import kernels
-from btcnb.learn.aggregation import dropout, segment_softmax, weighted_sums
-from btcnb.learn.config import TrainConfig
-
-
-@dataclass(frozen=True)
-class Block:
-    """The in-edges of a run of targets, which are rows `first : first + D` of the layer's input.
-
-    indptr (D+1), source (E) rows of the input, edge_attr (E, A) or None, degree (S): in-degrees in the whole graph.
-    """
-
-    indptr: Tensor
-    source: Tensor
-    first: int = 0
-    edge_attr: Tensor | None = None
-    degree: Tensor | None = None
-
-    @property
-    def targets(self) -> int:
-        return len(self.indptr) - 1
-
-    def rows(self, x: Tensor) -> Tensor:
-        """The targets' own rows of x, (D, F)."""
-        return x[self.first : self.first + self.targets]
-
-    def with_self_loops(self) -> tuple[Tensor, Tensor, Tensor]:
-        """`indptr` and `source` with each target among its own sources, last; and the places of the old edges."""
-        new = kernels.with_self_loops(self.indptr.numpy(), self.source.numpy(), self.first)
-        return torch.from_numpy(new[0]), torch.from_numpy(new[1]), torch.from_numpy(new[2])
+from btcnb import gates
+from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.learn.aggregation import dropout
+from btcnb.learn.config import SEE_EDGES, TrainConfig
+from btcnb.learn.layers import ENCODERS, Block, Layer
+from btcnb.store import storable
 
 
-class AttentionConv(GATConv):
-    """PyG's `GATConv`, plus `aggregate_first`."""
-
-    def aggregate_first(self, x: Tensor, block: Block) -> Tensor:
-        """x (S, F) to (D, heads · C), or (D, C) for the mean of heads: weights from logits, sums of x, then W."""
-        heads, width = self.heads, self.out_channels
-        weight = self.lin.weight.view(heads, width, -1)  # (H, C, F)
-        to_source = torch.einsum("hcf,hc->fh", weight, self.att_src[0])  # a_s · W x = x · (Wᵀ a_s)
-        to_target = torch.einsum("hcf,hc->fh", weight, self.att_dst[0])
-        indptr, source, place = block.with_self_loops()
-        count = indptr.diff()
-        logits = (x @ to_source).index_select(0, source)  # (E+D, H)
-        logits = logits + (block.rows(x) @ to_target).repeat_interleave(count, dim=0)
-        if self.lin_edge is not None and block.edge_attr is not None:
-            logits = logits + self._edge_logits(block.edge_attr, count, place, len(source))
-        attention = segment_softmax(functional.leaky_relu(logits, self.negative_slope), indptr)
-        attention = dropout(attention, self.dropout, self.training)
-        sums = weighted_sums(x, attention, indptr, source)  # (D, H, F)
-        if self.concat:
-            out = torch.einsum("dhf,hcf->dhc", sums, weight).reshape(-1, heads * width)
-        else:
-            out = sums.flatten(1) @ weight.transpose(1, 2).reshape(-1, width) / heads
-        return out if self.bias is None else out + self.bias
-
-    def _edge_logits(self, edge_attr: Tensor, count: Tensor, place: Tensor, total: int) -> Tensor:
-        """The edges' share of the logits, (E+D, H); a self-loop has the mean features of its target's in-edges."""
-        weight = self.lin_edge.weight.view(self.heads, self.out_channels, -1)
-        logits = edge_attr @ torch.einsum("hca,hc->ah", weight, self.att_edge[0])  # (E, H)
-        target = torch.arange(len(count)).repeat_interleave(count - 1)
-        mean = torch.zeros(len(count), self.heads, dtype=logits.dtype).index_add(0, target, logits)
-        mean = mean / (count - 1).clamp(min=1).unsqueeze(1)
-        out = torch.zeros(total, self.heads, dtype=logits.dtype).index_copy(0, place, logits)
-        return out.index_copy(0, count.cumsum(0) - 1, mean)
-
-
-class ConvolutionConv(GCNConv):
-    """PyG's `GCNConv`, with the degrees of the whole graph even inside a sample.
-
-    A sample knows 15 of a hub's thousand neighbours; degrees counted inside it would change with the sample and with
-    trimming. Here D^-1/2 (A + I) D^-1/2 uses true degrees, and a sum over k drawn out of d neighbours is scaled by d/k:
-    unbiased, and equal to the full sum when all are drawn.
-    """
-
-    def __init__(self, in_channels: int, out_channels: int) -> None:
-        super().__init__(in_channels, out_channels, normalize=False, add_self_loops=False)
-
-    def aggregate_first(self, x: Tensor, block: Block) -> Tensor:
-        indptr, source, _ = block.with_self_loops()
-        count = indptr.diff()
-        degree = _own_degree(block, len(x)) if block.degree is None else block.degree
-        target = torch.arange(block.first, block.first + block.targets).repeat_interleave(count)
-        share = (block.rows(degree) / (count - 1).clamp(min=1)).repeat_interleave(count)
-        weight = symmetric_weights(source, target, degree, share).to(x.dtype).unsqueeze(1)
-        sums = weighted_sums(x, weight, indptr, source).squeeze(1)  # (D, F)
-        out = sums @ self.lin.weight.T
-        return out if self.bias is None else out + self.bias
-
-
-def symmetric_weights(source: Tensor, target: Tensor, degree: Tensor, share: Tensor) -> Tensor:
-    """Entries of D^-1/2 (A + I) D^-1/2, (E,), float64; edges (not self-loops) times `share`, neighbours / drawn."""
-    scale = (degree.double() + 1).rsqrt()
-    return scale[source] * scale[target] * torch.where(source == target, 1.0, share)
-
-
-class MeanConv(SAGEConv):
-    """PyG's `SAGEConv` with the mean: it aggregates before it projects by nature."""
-
-    def aggregate_first(self, x: Tensor, block: Block) -> Tensor:
-        count = block.indptr.diff()
-        weight = (1.0 / count.clamp(min=1)).to(x.dtype).repeat_interleave(count).unsqueeze(1)
-        means = weighted_sums(x, weight, block.indptr - block.indptr[0], block.source).squeeze(1)  # (D, F)
-        out: Tensor = self.lin_l(means) + self.lin_r(block.rows(x))
-        return out
-
-
+@storable("encoder")
 class Encoder(nn.Module):
-    """The paper's encoder: convolutions with Leaky ReLU and dropout between them, unit rows at the end."""
+    """Convolutions with Leaky ReLU and dropout between them, unit rows at the end.
+
+    On the CPU the convolutions run compiled; on another device, or with `config.convolutions = "plain"`, they are
+    PyG's own. Both ways share all parameters and agree in outputs and gradients.
+    """
 
     def __init__(self, config: TrainConfig, in_channels: int, edge_channels: int = 0) -> None:
         super().__init__()
-        self.config = config
-        self.in_channels = in_channels
-        self.edge_channels = edge_channels
+        self.config = gates.instance("config", config, TrainConfig)
+        self.in_channels = gates.whole("in_channels", in_channels, "[1, 1000000]")
+        edge_channels = gates.whole("edge_channels", edge_channels, "[0, 1000000]")
+        self.edge_channels = edge_channels if config.encoder in SEE_EDGES else 0
+        if config.edge_features and not edge_channels:
+            raise ParameterError("edge_features is set, but edge_channels is 0: prepare the graph with edge features.")
         self.convs = nn.ModuleList()
-        width = in_channels
+        width = self.in_channels
         for layer in range(config.layers):
-            conv, width = _convolution(config, width, edge_channels, last=layer == config.layers - 1)
-            self.convs.append(conv)
+            conv, width = ENCODERS[config.encoder](config, width, self.edge_channels, layer == config.layers - 1)
+            self.convs.append(cast(nn.Module, conv))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the convolutions run compiled."""
+        return self.config.convolutions != "plain" and self.device.type == "cpu"
 
     def forward(
         self,
@@ -151,6 +62,7 @@ class Encoder(nn.Module):
         """Unit-norm embeddings, (N, output), or (seeds, output) when the numbers per hop of a sample are given.
 
         With these, layer l leaves out the nodes and edges that no later layer needs, as PyG's `trim_to_layer` does.
+        A row that the last layer left at zero stays zero.
         """
         return functional.normalize(self.raw(x, edge_index, edge_attr, degree, nodes_per_hop, edges_per_hop), dim=-1)
 
@@ -164,6 +76,9 @@ class Encoder(nn.Module):
         edges_per_hop: list[int] | None = None,
     ) -> Tensor:
         """The same before rows are scaled to unit norm."""
+        self._require(x, edge_index, edge_attr, degree)
+        if not self.compiled:
+            return self._plain(x, edge_index, edge_attr, degree, nodes_per_hop, edges_per_hop)
         edge_index, edge_attr = _sorted_by_target(edge_index, edge_attr)
         for layer in range(len(self.convs)):
             if nodes_per_hop is None or edges_per_hop is None:
@@ -171,6 +86,8 @@ class Encoder(nn.Module):
             else:  # layer l feeds the seeds through the hops that are left
                 targets = sum(nodes_per_hop[: len(self.convs) - layer])
                 edges = sum(edges_per_hop[: len(self.convs) - layer])
+            if edges and (int(edge_index[0, :edges].max()) >= len(x) or int(edge_index[1, :edges].max()) >= targets):
+                raise DataError("encoder", "nodes_per_hop", "an edge leaves its hop", "pass the numbers of the sample")
             block = Block(
                 indptr=_indptr(edge_index[1, :edges], targets),
                 source=edge_index[0, :edges],
@@ -180,10 +97,48 @@ class Encoder(nn.Module):
             x = self.between(layer, self.convolve(layer, x, block))
         return x
 
+    def plain(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_attr: Tensor | None = None,
+        degree: Tensor | None = None,
+        nodes_per_hop: list[int] | None = None,
+        edges_per_hop: list[int] | None = None,
+    ) -> Tensor:
+        """As `forward`, by PyG's own convolutions and `trim_to_layer`, whatever the device. The yardstick."""
+        self._require(x, edge_index, edge_attr, degree)
+        return functional.normalize(self._plain(x, edge_index, edge_attr, degree, nodes_per_hop, edges_per_hop), dim=-1)
+
+    def _plain(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_attr: Tensor | None,
+        degree: Tensor | None,
+        nodes_per_hop: list[int] | None,
+        edges_per_hop: list[int] | None,
+    ) -> Tensor:
+        for layer in range(len(self.convs)):
+            if nodes_per_hop is not None and edges_per_hop is not None:
+                x, edge_index, edge_attr = trim_to_layer(layer, nodes_per_hop, edges_per_hop, x, edge_index, edge_attr)
+            here = None if degree is None else degree[: len(x)]
+            x = self.between(layer, self.layer(layer).plain(x, edge_index, edge_attr, here))
+        return x if nodes_per_hop is None else x[: nodes_per_hop[0]]
+
     def convolve(self, layer: int, x: Tensor, block: Block) -> Tensor:
-        """One convolution, aggregate first: rows x (S, F) to the targets of `block` (D, C)."""
-        out: Tensor = self.convs[layer].aggregate_first(x, block)  # type: ignore[operator]
-        return out
+        """One convolution: rows x (S, F) to the targets of `block` (D, C)."""
+        if self.compiled:
+            return self.layer(layer).aggregate_first(x, block)
+        own = torch.arange(block.first, block.first + block.targets, device=x.device)
+        nodes, place = torch.unique(torch.cat([own, block.source]), return_inverse=True)
+        target = place[: block.targets]
+        edge_index = torch.stack([place[block.targets :], target.repeat_interleave(block.indptr.diff())])
+        degree = None if block.degree is None else block.degree[nodes]
+        return self.layer(layer).plain(x[nodes], edge_index, block.edge_attr, degree)[target]
+
+    def layer(self, layer: int) -> Layer:
+        return cast(Layer, self.convs[layer])
 
     def between(self, layer: int, x: Tensor) -> Tensor:
         """What follows convolution `layer`: activation and dropout, nothing after the last."""
@@ -191,36 +146,64 @@ class Encoder(nn.Module):
             return x
         return dropout(functional.leaky_relu(x), self.config.dropout, self.training)
 
-    def plain(
-        self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None = None, degree: Tensor | None = None
-    ) -> Tensor:
-        """PyG's own convolutions on all nodes and edges, untrimmed: (N, output), unit rows. The yardstick."""
-        for layer, conv in enumerate(self.convs):
-            if isinstance(conv, AttentionConv):
-                out = conv(x, edge_index, edge_attr)
-            elif isinstance(conv, ConvolutionConv):
-                drawn = torch.bincount(edge_index[1], minlength=len(x))
-                full = drawn if degree is None else degree
-                looped, _ = add_self_loops(edge_index, num_nodes=len(x))
-                share = (full / drawn.clamp(min=1))[looped[1]]
-                out = conv(x, looped, symmetric_weights(looped[0], looped[1], full, share).to(x.dtype))
-            else:
-                out = conv(x, edge_index)
-            x = self.between(layer, out)
-        return functional.normalize(x, dim=-1)
+    def require_edge_features(self, number: int, name: str = "graph") -> None:
+        """A model that learnt to see edge features must see as many; one that did not ignores them."""
+        if self.edge_channels and number != self.edge_channels:
+            problem = f"{number or 'none'} an edge, but the model was made for {self.edge_channels}"
+            raise DataError(name, "edge features", problem, "prepare the graph as the training graphs were")
+
+    def _require(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor | None, degree: Tensor | None) -> None:
+        """Shapes, types and node positions: compiled loops read what they are told to."""
+        for name, value in (("x", x), ("edge_index", edge_index), ("edge_attr", edge_attr), ("degree", degree)):
+            if not isinstance(value, Tensor) and not (value is None and name in ("edge_attr", "degree")):
+                raise DataError("encoder", name, f"is a {type(value).__name__}", "pass a tensor")
+        wanted = next(self.parameters()).dtype
+        if x.ndim != 2 or x.shape[1] != self.in_channels or x.dtype != wanted:
+            problem = f"{x.dtype} of shape {tuple(x.shape)}"
+            raise DataError("encoder", "x", problem, f"pass {wanted} with {self.in_channels} columns")
+        if edge_index.ndim != 2 or len(edge_index) != 2 or edge_index.dtype != torch.int64:
+            problem = f"{edge_index.dtype} of shape {tuple(edge_index.shape)}"
+            raise DataError("encoder", "edge_index", problem, "pass int64 of shape (2, edges)")
+        if edge_index.device.type == "cpu" and edge_index.numel():
+            low, high = edge_index.aminmax()
+            if int(low) < 0 or int(high) >= len(x):
+                raise DataError("encoder", "edge_index", f"names node {int(high)} of {len(x)}", "give every node a row")
+        self.require_edge_features(0 if edge_attr is None or edge_attr.ndim != 2 else edge_attr.shape[1], "encoder")
+        if edge_attr is not None and edge_attr.shape[:-1] != edge_index.shape[1:]:
+            raise DataError("encoder", "edge_attr", f"shape {tuple(edge_attr.shape)}", "pass one row per edge")
+        if degree is not None and degree.shape != (len(x),):
+            raise DataError("encoder", "degree", f"shape {tuple(degree.shape)}", "pass one number per node")
+
+    def to_store(self) -> dict[str, Any]:
+        """Everything that makes the encoder, as plain values and arrays; nothing of the device it was on."""
+        weights = {name: value.detach().cpu().numpy().copy() for name, value in self.state_dict().items()}
+        return {
+            "config": self.config.to_json(),
+            "in_channels": self.in_channels,
+            "edge_channels": self.edge_channels,
+            "weights": weights,
+        }
+
+    @classmethod
+    def from_store(cls, parts: dict[str, Any], source: str = "encoder") -> Encoder:
+        """The inverse of `to_store`, ready to embed; `DataError` where parts are missing or do not fit together."""
+        try:
+            with torch.random.fork_rng(devices=[]):  # weights are drawn only to be replaced
+                config = TrainConfig.from_json(parts["config"])
+                encoder = cls(config, parts["in_channels"], parts["edge_channels"])
+            encoder.load_state_dict({name: torch.as_tensor(value) for name, value in parts["weights"].items()})
+        except (BtcnbError, LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+            problem = f"parts do not make an encoder ({_first_line(error)})"
+            raise DataError(source, "model", problem, "train again, or name a file that btcnb wrote") from error
+        if not all(bool(torch.isfinite(value).all()) for value in encoder.state_dict().values()):
+            raise DataError(source, "weights", "not finite", "train again")
+        return encoder.eval()
 
 
-def _convolution(config: TrainConfig, width: int, edge_channels: int, last: bool) -> tuple[nn.Module, int]:
-    """One layer and the width of its output."""
-    size = config.output if last else config.hidden
-    if config.encoder == "gcn":
-        return ConvolutionConv(width, size), size
-    if config.encoder == "sage":
-        return MeanConv(width, size), size
-    heads = 1 if last and config.output_heads == "one" else config.heads
-    options: dict[str, Any] = {"dropout": config.attention_dropout, "edge_dim": edge_channels or None}
-    conv = AttentionConv(width, size, heads=heads, concat=not last, **options)
-    return conv, size if last else heads * size
+def _first_line(error: Exception) -> str:
+    """What an error says, in one short line."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[min(1, len(lines) - 1)].strip().rstrip(".:")[:160]
 
 
 def _sorted_by_target(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -235,10 +218,3 @@ def _sorted_by_target(edge_index: Tensor, edge_attr: Tensor | None) -> tuple[Ten
 def _indptr(target: Tensor, targets: int) -> Tensor:
     counts = np.bincount(target.numpy(), minlength=targets)
     return torch.from_numpy(np.concatenate([[0], np.cumsum(counts)]))
-
-
-def _own_degree(block: Block, nodes: int) -> Tensor:
-    """In-degrees counted in the block itself: right when it holds all nodes and all their in-edges."""
-    degree = torch.zeros(nodes, dtype=torch.long)
-    degree[block.first : block.first + block.targets] = block.indptr.diff()
-    return degree

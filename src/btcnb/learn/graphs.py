@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from btcnb import gates
 from btcnb.data.address_graph import AddressGraph
 from btcnb.data.features import edge_features as edge_table
 from btcnb.data.features import features as node_table
@@ -32,7 +34,8 @@ class PreparedGraph:
     source:    int32, shape (E): the node a message comes from
     edge_attr: float32 edge features, shape (E, D), or None
     labels:    int64 heuristic cluster per node, 0..k-1, shape (N,)
-    fingerprint: hash of the tables the graph was made from
+
+    The arrays are checked on the way in, since compiled loops read what they are told to.
     """
 
     x: Tensor
@@ -40,7 +43,32 @@ class PreparedGraph:
     source: npt.NDArray[np.int32]
     edge_attr: Tensor | None
     labels: IntArray
-    fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        nodes, edges = _sizes(self)
+        if not (
+            self.x.shape[0] == nodes >= 1
+            and self.indptr[0] == 0
+            and self.indptr[-1] == edges
+            and (np.diff(self.indptr) >= 0).all()
+            and (not edges or (self.source.min() >= 0 and self.source.max() < nodes))
+            and (self.edge_attr is None or self.edge_attr.shape[0] == edges)
+            and self.labels.shape == (nodes,)
+            and self.labels.min() >= 0
+            and self.labels.max() < nodes
+        ):
+            raise DataError("graph", "arrays", "do not fit together", "make the graph by `prepare` or `prepare_arrays`")
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content, on which every number that a model makes of the graph depends."""
+        digest = hashlib.sha256()
+        attributes = None if self.edge_attr is None else self.edge_attr.numpy()
+        for part in (self.x.numpy(), self.indptr, self.source, attributes, self.labels):
+            if part is not None:
+                digest.update(f"{part.dtype.str}{part.shape}".encode())
+                digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()[:16]
 
     @property
     def num_nodes(self) -> int:
@@ -71,7 +99,6 @@ def prepare_arrays(
     edge_attr: npt.ArrayLike | None = None,
     symmetrise: bool = True,
     name: str = "graph",
-    fingerprint: str = "",
 ) -> PreparedGraph:
     """Check arrays and sort the edges by destination.
 
@@ -79,15 +106,12 @@ def prepare_arrays(
     Self-loops are dropped: every convolution here has its own way to see the node itself. `symmetrise` adds the reverse
     of each edge; where an edge then stands twice it is kept once, with the mean of the edge features.
     """
-    features = np.ascontiguousarray(x, dtype=np.float32)
-    _require_finite(features, name, "features")
-    edges = np.asarray(edge_index, dtype=np.int64).reshape(2, -1)
-    if edges.size and (edges.min() < 0 or edges.max() >= len(features)):
-        raise DataError(name, "edges", "an edge names a node that has no features", "give every node a row")
-    attributes = None if edge_attr is None else np.asarray(edge_attr, dtype=np.float32).reshape(edges.shape[1], -1)
-    if attributes is not None:
-        _require_finite(attributes, name, "edge features", empty_ok=True)
-    if symmetrise:
+    with np.errstate(over="ignore"):  # what float32 cannot hold is refused below
+        features = np.ascontiguousarray(gates.array(f"{name}, features", x, 2), dtype=np.float32)
+    _require_rows(features, name, "features")
+    edges = _edges(edge_index, len(features), name)
+    attributes = None if edge_attr is None else _edge_attributes(edge_attr, edges.shape[1], name)
+    if gates.flag("symmetrise", symmetrise):
         edges = np.concatenate([edges, edges[::-1]], axis=1)
         attributes = None if attributes is None else np.concatenate([attributes, attributes])
     indptr, source, order = kernels.in_edges(edges[0], edges[1], len(features))
@@ -98,7 +122,6 @@ def prepare_arrays(
         source=source,
         edge_attr=None if attributes is None else torch.from_numpy(_means(attributes[order], position, len(source))),
         labels=_renumbered(labels, len(features), name),
-        fingerprint=fingerprint,
     )
 
 
@@ -117,15 +140,16 @@ def prepare(
     """
     if isinstance(graph, PreparedGraph):
         return graph
+    gates.instance(name, graph, AddressGraph)
+    landmarks = gates.whole("landmarks", landmarks, "[0, 65536]")
     if graph.num_nodes == 0:
         raise DataError(name, "nodes", "the graph is empty", "give a graph with at least one node")
+    graph.validated(name)
     x = node_table(graph)
     if landmarks:
         x = np.concatenate([x, nearness(graph, landmarks)], axis=1)
-    attributes = edge_table(graph) if edge_features else None
-    return prepare_arrays(
-        x, graph.edge_index(), graph.labels(), attributes, symmetrise, name=name, fingerprint=graph.fingerprint()
-    )
+    attributes = edge_table(graph) if gates.flag("edge_features", edge_features) else None
+    return prepare_arrays(x, graph.edge_index(), graph.labels(), attributes, symmetrise, name)
 
 
 def disjoint_union(graphs: Sequence[PreparedGraph]) -> tuple[PreparedGraph, IntArray]:
@@ -145,7 +169,6 @@ def disjoint_union(graphs: Sequence[PreparedGraph]) -> tuple[PreparedGraph, IntA
         ),
         edge_attr=torch.cat(attributes) if attributes else None,
         labels=np.concatenate([graph.labels + start for graph, start in zip(graphs, clusters, strict=True)]),
-        fingerprint="+".join(graph.fingerprint for graph in graphs),
     )
     return union, first
 
@@ -158,21 +181,52 @@ def _means(values: FloatArray, position: IntArray, number: int) -> FloatArray:
     return (total / np.bincount(position, minlength=number)[:, None]).astype(np.float32)
 
 
+def _sizes(graph: PreparedGraph) -> tuple[int, int]:
+    """Nodes and edges, once the types are known to be right."""
+    for name, value, kind, ndim in (
+        ("x", graph.x, torch.float32, 2),
+        ("indptr", graph.indptr, np.int64, 1),
+        ("source", graph.source, np.int32, 1),
+        ("edge_attr", graph.edge_attr, torch.float32, 2),
+        ("labels", graph.labels, np.int64, 1),
+    ):
+        if value is None and name == "edge_attr":
+            continue
+        if not isinstance(value, Tensor | np.ndarray) or value.dtype != kind or value.ndim != ndim:
+            raise DataError("graph", name, "has another type or shape", f"pass {kind} of {ndim} dimensions")
+    return len(graph.indptr) - 1, len(graph.source)
+
+
+def _edges(edge_index: npt.ArrayLike, nodes: int, name: str) -> IntArray:
+    given = gates.array(f"{name}, edges", edge_index, 2, "iu")
+    if given.shape[0] != 2:
+        raise DataError(name, "edges", f"shape {given.shape}", "pass whole numbers of shape (2, edges)")
+    if given.size and (given.min() < 0 or given.max() >= nodes):
+        raise DataError(name, "edges", "an edge names a node that has no features", "give every node a row")
+    return given.astype(np.int64)
+
+
+def _edge_attributes(edge_attr: npt.ArrayLike, edges: int, name: str) -> FloatArray:
+    given = gates.array(f"{name}, edge features", edge_attr, (1, 2))
+    with np.errstate(over="ignore"):
+        table = (given[:, None] if given.ndim == 1 else given).astype(np.float32)
+    if len(table) != edges or not table.shape[1] or not np.isfinite(table).all():
+        problem = f"shape {table.shape} for {edges} edges, or beyond float32"
+        raise DataError(name, "edge features", problem, "give one finite row per edge")
+    return table
+
+
 def _renumbered(labels: npt.ArrayLike | None, number: int, name: str) -> IntArray:
     if labels is None:
         return np.arange(number, dtype=np.int64)
-    given = np.asarray(labels)
+    given = gates.array(f"{name}, clusters", labels, 1, "iub")
     if given.shape != (number,):
         raise DataError(name, "clusters", f"{given.shape} labels for {number} nodes", "give one label per node")
     return np.unique(given, return_inverse=True)[1].astype(np.int64)
 
 
-def _require_finite(values: npt.NDArray[Any], name: str, field: str, empty_ok: bool = False) -> None:
-    if values.ndim != 2 or (not empty_ok and values.size == 0):
+def _require_rows(values: FloatArray, name: str, field: str) -> None:
+    if values.size == 0 or len(values) > gates.LARGEST:
         raise DataError(name, field, f"shape {values.shape} holds no rows of numbers", "give one row per node")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise DataError(
-            name, field, f"row {row}, column {column} is {values[row, column]}", "impute missing values first"
-        )
+    if not np.isfinite(values).all():
+        raise DataError(name, field, "a value is beyond float32", "scale it down first")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
-from btcnb.errors import ParameterError
+from btcnb import gates
+from btcnb.errors import DataError
+
+Reduction = Literal["mean", "sum", "none"]
 
 
 def info_nce(
@@ -15,20 +18,28 @@ def info_nce(
     positive: Tensor,
     negatives: Tensor,
     tau: float = 0.07,
-    reduction: Literal["mean", "none"] = "mean",
+    reduction: Reduction = "mean",
 ) -> Tensor:
     """The contrastive loss of the paper's equation 1.
 
     anchor (B, d), positive (B, d), negatives (B, p, d): unit rows, so that dot products are cosines. Returns the mean
-    over anchors, or one value each, (B,).
+    over anchors, their sum, or (`none`) one value each, (B,).
 
     −log(e^s / (e^s + Σ e^{n_i})) = log(1 + Σ e^{n_i − s}): written so, a loss near zero keeps its digits.
     """
-    _require_temperature(tau)
+    tau = gates.real("tau, a temperature,", tau, "(0, inf)")
+    gates.choice("reduction", reduction, get_args(Reduction))
+    _require_rows("anchor", anchor, None)
+    _require_rows("positive", positive, anchor)
+    if not isinstance(negatives, Tensor) or negatives.ndim != 3 or not negatives.shape[1]:
+        raise DataError("loss", "negatives", _seen(negatives), "pass a tensor of shape (anchors, at least 1, width)")
+    _require_rows("negatives", negatives[:, 0], anchor)
     close = (anchor * positive).sum(-1) / tau  # (B,)
     far = torch.einsum("bd,bpd->bp", anchor, negatives) / tau  # (B, p)
     loss = _log_one_plus_exp(torch.logsumexp(far - close.unsqueeze(1), dim=1))
-    return loss if reduction == "none" else loss.mean()
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.mean()
 
 
 def coinjoin_repulsion(anchor: Tensor, other: Tensor, tau: float = 0.30, graph: Tensor | None = None) -> Tensor:
@@ -37,11 +48,15 @@ def coinjoin_repulsion(anchor: Tensor, other: Tensor, tau: float = 0.30, graph: 
     anchor, other (P, d): unit rows, the two inputs of each pair. graph (P,): which graph a pair belongs to, any
     integers; graphs weigh alike however many pairs they have. Without it all pairs belong to one graph.
     """
-    _require_temperature(tau)
+    tau = gates.real("tau, a temperature,", tau, "(0, inf)")
+    _require_rows("anchor", anchor, None)
+    _require_rows("other", other, anchor)
     loss = _log_one_plus_exp((anchor * other).sum(-1) / tau)  # (P,)
     if graph is None:
         return loss.mean()
-    _, where, pairs = torch.unique(graph, return_inverse=True, return_counts=True)
+    if not isinstance(graph, Tensor) or graph.shape != loss.shape or graph.is_floating_point() or graph.is_complex():
+        raise DataError("loss", "graph", _seen(graph), "pass a tensor with one integer per pair")
+    _, where, pairs = torch.unique(graph.to(loss.device), return_inverse=True, return_counts=True)
     return (loss / pairs[where]).sum() / len(pairs)
 
 
@@ -49,6 +64,12 @@ def _log_one_plus_exp(value: Tensor) -> Tensor:
     return torch.logaddexp(value, torch.zeros_like(value))
 
 
-def _require_temperature(tau: float) -> None:
-    if not tau > 0:
-        raise ParameterError(f"tau is {tau!r}, but a temperature must be above 0.")
+def _require_rows(name: str, value: Any, like: Tensor | None) -> None:
+    if not isinstance(value, Tensor) or value.ndim != 2 or not value.is_floating_point() or not value.numel():
+        raise DataError("loss", name, _seen(value), "pass a tensor of floats with one row each, at least one")
+    if like is not None and (value.shape != like.shape or value.dtype != like.dtype):
+        raise DataError("loss", name, f"{_seen(value)}, anchor {_seen(like)}", "pass as many rows of the same width")
+
+
+def _seen(value: Any) -> str:
+    return f"is {value.dtype} {tuple(value.shape)}" if isinstance(value, Tensor) else f"is a {type(value).__name__}"

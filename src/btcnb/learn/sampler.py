@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from torch import Tensor
 from torch_geometric.sampler import BaseSampler, EdgeSamplerInput, NegativeSampling, NodeSamplerInput, SamplerOutput
 from torch_geometric.sampler import NeighborSampler as PygNeighborSampler
 
+from btcnb import gates
 from btcnb.errors import ParameterError
 from btcnb.learn import kernels
+from btcnb.learn.config import checked_fanout
 from btcnb.learn.graphs import PreparedGraph
 
 
@@ -34,6 +36,15 @@ class Batch:
     nodes_per_hop: list[int]
     edges_per_hop: list[int]
 
+    def to(self, device: torch.device) -> Batch:
+        """The same on another device."""
+        if device.type == "cpu":
+            return self
+        moved: dict[str, Any] = {
+            name: value.to(device) for name, value in vars(self).items() if isinstance(value, Tensor)
+        }
+        return replace(self, **moved)
+
 
 class NeighbourSampler(BaseSampler):
     """Draws in-neighbours hop by hop, uniformly and without replacement, 15 then 5 by default.
@@ -43,11 +54,9 @@ class NeighbourSampler(BaseSampler):
     """
 
     def __init__(self, graph: PreparedGraph, fanout: tuple[int, ...] = (15, 5), seed: int = 0) -> None:
-        if not fanout or min(fanout) < 1:
-            raise ParameterError(f"fanout is {fanout!r}, but must hold one positive number of neighbours per hop.")
-        self.graph = graph
-        self.fanout = np.asarray(fanout, dtype=np.int64)
-        self.seed = seed
+        self.graph = gates.instance("graph", graph, PreparedGraph)
+        self.fanout = np.asarray(checked_fanout(fanout), dtype=np.int64)
+        self.seed = gates.whole("seed", seed, "[0, inf)")
         self._calls = 0
         self._scratch = np.full(graph.num_nodes, -1, dtype=np.int32)
 
@@ -57,8 +66,12 @@ class NeighbourSampler(BaseSampler):
 
     def sample(self, seeds: npt.NDArray[np.int64], seed: int) -> SamplerOutput:
         """The neighbourhood of `seeds` (distinct) drawn with `seed`; the same arguments give the same answer."""
+        seeds = gates.array("seeds", seeds, 1, "iu").astype(np.int64, copy=False)
+        seed = gates.whole("seed", seed)
         if len(seeds) and (seeds.min() < 0 or seeds.max() >= self.graph.num_nodes):
             raise ParameterError(f"a seed lies outside the graph's {self.graph.num_nodes} nodes.")
+        if len(np.unique(seeds)) < len(seeds):
+            raise ParameterError("a seed is given twice; pass each node once.")
         node, row, col, edge, nodes, edges = kernels.sample_neighbours(
             self.graph.indptr, self.graph.source, seeds, self.fanout, seed & 0x7FFFFFFFFFFFFFFF, self._scratch
         )
@@ -93,13 +106,13 @@ def neighbour_sampler(
 
     backend: `auto`, `pyg-lib` or `numba`. Both draw uniformly without replacement, but not the same neighbours.
     """
-    if backend not in ("auto", "pyg-lib", "numba"):
-        raise ParameterError(f"backend is {backend!r}, but must be one of 'auto', 'pyg-lib', 'numba'.")
+    gates.choice("backend", backend, ("auto", "pyg-lib", "numba"))
+    gates.instance("graph", graph, PreparedGraph)
     present = bool(torch_geometric.typing.WITH_PYG_LIB)
     if backend == "pyg-lib" and not present:
         raise ParameterError("backend is 'pyg-lib', but pyg-lib is not installed; use 'numba' or 'auto'.")
     if present and backend != "numba":
-        return PygNeighborSampler(graph.to_data(), num_neighbors=list(fanout), is_sorted=True)
+        return PygNeighborSampler(graph.to_data(), num_neighbors=list(checked_fanout(fanout)), is_sorted=True)
     return NeighbourSampler(graph, fanout, seed)
 
 
@@ -110,6 +123,8 @@ def draw_batch(
 
     With either backend the same `seed` gives the same batch.
     """
+    gates.instance("sampler", sampler, BaseSampler)
+    gates.instance("graph", graph, PreparedGraph)
     if isinstance(sampler, NeighbourSampler):
         out = sampler.sample(seeds, seed)
     else:  # pyg-lib draws from torch's generator

@@ -19,24 +19,31 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from btcnb import gates
 from btcnb.data.address_graph import AddressGraph
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.learn import checkpoints
 from btcnb.learn.config import TrainConfig
+from btcnb.learn.devices import device_of, own_randomness
 from btcnb.learn.encoders import Encoder
 from btcnb.learn.graphs import PreparedGraph, prepare
 from btcnb.learn.objectives import CoinJoinGraph, CoinJoinPairs, GraphBatches, make_objective
 from btcnb.learn.record import flat_record
 from btcnb.learn.sampler import derived_seed
+from btcnb.store import storable
 
 AnyGraph = AddressGraph | PreparedGraph
 
 INITIALISE, STEP, VALIDATE = 0, 1, 2
 """Purposes that keep the derived seeds of a run apart."""
 
+MAY_CHANGE = ("epochs", "keep", "device", "convolutions")
+"""What a resumed run may ask for otherwise: how long, what is handed back, and where it is computed."""
+
 HISTORY = ("epoch", "graph", "train_loss", "valid_loss", "learning_rate", "seconds")
 
 
+@storable("run")
 @dataclass(frozen=True)
 class Run:
     """What training hands back.
@@ -51,6 +58,25 @@ class Run:
     config: TrainConfig
     history: pd.DataFrame
     record: dict[str, Any]
+
+    def to_store(self) -> dict[str, Any]:
+        """The run as plain values, arrays and a table; nothing of the device it was made on."""
+        return {
+            "model": self.model.to_store(),
+            "config": self.config.to_json(),
+            "history": self.history,
+            "record": dict(self.record),
+        }
+
+    @classmethod
+    def from_store(cls, parts: dict[str, Any]) -> Run:
+        """The inverse of `to_store`; `DataError` where parts are missing or do not fit together."""
+        try:
+            model, history, record = parts["model"], parts["history"], parts["record"]
+            config = TrainConfig.from_json(parts["config"])
+        except (LookupError, TypeError) as error:
+            raise DataError("run", "parts", "are not those of a run", "train again") from error
+        return cls(Encoder.from_store(model, "run"), config, history, record)
 
 
 def train(
@@ -70,7 +96,14 @@ def train(
     directory: where `best.pt` and `last.pt` are kept, written after every epoch
     resume: continue from the directory's `last.pt` (more epochs than before may be asked for)
     progress: show epoch, losses and learning rate while it runs
+
+    It runs where `config.device` says; the model is handed back on the CPU. On the CPU the same configuration gives
+    the same numbers on every machine; on a GPU they agree with these up to rounding and the draw of dropout masks.
     """
+    gates.instance("config", config, TrainConfig)
+    resume, progress = gates.flag("resume", resume), gates.flag("progress", progress)
+    if directory is not None:
+        gates.instance("directory", directory, (str, Path))  # type: ignore[arg-type]
     trainer = _Trainer(config, graphs, valid, coinjoins, None if directory is None else Path(directory))
     if resume:
         trainer.restore()
@@ -93,6 +126,10 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def _edge_channels(graph: PreparedGraph) -> int:
+    return 0 if graph.edge_attr is None else graph.edge_attr.shape[1]
+
+
 class _Trainer:
     """The state of one run, and the loop over epochs."""
 
@@ -106,7 +143,8 @@ class _Trainer:
     ) -> None:
         self.config = config
         self.directory = directory
-        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else list(graphs)
+        self.device = device_of(config)
+        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else gates.items("graphs", graphs)
         if not listed:
             raise ParameterError("graphs is empty, but training needs at least one graph.")
         self.train = [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
@@ -116,14 +154,15 @@ class _Trainer:
         for graph in used:
             if graph.x.shape[1] != first.x.shape[1]:
                 raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
-        pairs = self._coinjoin_pairs(coinjoins) if coinjoins else None
+        pairs = self._coinjoin_pairs(gates.items("coinjoins", coinjoins))
         self.fingerprint = "+".join(graph.fingerprint for graph in (*used, *([pairs.graph] if pairs else [])))
-        with torch.random.fork_rng(devices=[]):
+        with own_randomness(self.device):
             torch.manual_seed(derived_seed(config.seed, INITIALISE))
-            edge_channels = 0 if first.edge_attr is None else first.edge_attr.shape[1]
-            self.encoder = Encoder(config, first.x.shape[1], edge_channels)
+            self.encoder = Encoder(config, first.x.shape[1], _edge_channels(first))
             self.objective = make_objective(config, pairs)
-        self.learnt = nn.ModuleList([self.encoder, self.objective])
+        for graph in (*used, *([pairs.graph] if pairs else [])):
+            self.encoder.require_edge_features(_edge_channels(graph), "graphs")
+        self.learnt = nn.ModuleList([self.encoder, self.objective]).to(self.device)
         self.optimiser = torch.optim.Adam(
             self.learnt.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
@@ -142,9 +181,11 @@ class _Trainer:
         config = self.config
         return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, name)
 
-    def _coinjoin_pairs(self, coinjoins: Sequence[CoinJoinGraph]) -> CoinJoinPairs:
-        if self.config.objective != "contrastive":
-            raise ParameterError("coinjoins are given, but only the contrastive objective has a repulsion term.")
+    def _coinjoin_pairs(self, coinjoins: Sequence[CoinJoinGraph]) -> CoinJoinPairs | None:
+        if not coinjoins:
+            return None
+        for item in coinjoins:
+            gates.instance("an item of coinjoins", item, CoinJoinGraph)
         prepared = [self._prepared(item.graph, f"CoinJoin graph {i}") for i, item in enumerate(coinjoins)]
         return CoinJoinPairs(prepared, [item.inputs for item in coinjoins], self.config)
 
@@ -172,7 +213,7 @@ class _Trainer:
     def _train_epoch(self, epoch: int, batches: GraphBatches) -> float:
         self.learnt.train()
         total = 0.0
-        with torch.random.fork_rng(devices=[]):
+        with own_randomness(self.device):
             for step in range(self.config.steps_per_epoch):
                 seed = derived_seed(self.config.seed, STEP, epoch, step)
                 torch.manual_seed(seed)  # dropout
@@ -210,8 +251,6 @@ class _Trainer:
     def _save(self, improved: bool = True) -> None:
         if self.directory is None:
             return
-        if improved:
-            checkpoints.save(self.best, self.directory / checkpoints.BEST)
         state = checkpoints.model_state(self.encoder) | {
             "objective": self.objective.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -222,7 +261,13 @@ class _Trainer:
             "best_epoch": self.best_epoch,
             "fingerprint": self.fingerprint,
         }
-        checkpoints.save(state, self.directory / checkpoints.LAST)
+        try:
+            if improved:
+                checkpoints.save(self.best, self.directory / checkpoints.BEST)
+            checkpoints.save(state, self.directory / checkpoints.LAST)
+        except (OSError, ValueError) as error:
+            problem = f"cannot be written ({error})"
+            raise DataError(self.directory, "checkpoint", problem, "make room, or name another directory") from error
 
     def restore(self) -> None:
         """Take up `last.pt` of the run's folder; a folder without one is a fresh start."""
@@ -234,19 +279,22 @@ class _Trainer:
         state = checkpoints.load(path)
         before = TrainConfig.from_json(state["config"])
         for name, value in vars(self.config).items():
-            if name not in ("epochs", "keep") and getattr(before, name) != value:
+            if name not in MAY_CHANGE and getattr(before, name) != value:
                 raise ParameterError(
                     f"{name} is {value!r}, but the run in {self.directory} was made with {getattr(before, name)!r}."
                 )
-        if state["fingerprint"] != self.fingerprint:
+        if state.get("fingerprint") != self.fingerprint:
             raise DataError(path, "graphs", "the run was made on other graphs", "give the same graphs, or a new folder")
-        self.encoder.load_state_dict(state["model"])
-        self.objective.load_state_dict(state["objective"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.schedule.load_state_dict(state["schedule"])
-        self.history = state["history"]
-        self.best, self.best_loss, self.best_epoch = state["best"], state["best_loss"], state["best_epoch"]
-        self.seconds = sum(row["seconds"] for row in self.history)
+        try:
+            self.encoder.load_state_dict(state["weights"])
+            self.objective.load_state_dict(state["objective"])
+            self.optimiser.load_state_dict(state["optimiser"])
+            self.schedule.load_state_dict(state["schedule"])
+            self.history = state["history"]
+            self.best, self.best_loss, self.best_epoch = state["best"], state["best_loss"], state["best_epoch"]
+            self.seconds = sum(row["seconds"] for row in self.history)
+        except (LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+            raise DataError(path, "checkpoint", "its parts do not fit the run", "delete it and train again") from error
 
     def how_to_resume(self) -> str:
         done = len(self.history)
@@ -261,12 +309,14 @@ class _Trainer:
         history = pd.DataFrame(self.history, columns=list(HISTORY))
         history = history.astype({"epoch": "int64", "graph": "int64"})
         state = self.best if self.config.keep == "best" else checkpoints.model_state(self.encoder)
-        model = checkpoints.model_from(state | {"config": self.config.to_json()})
+        model = Encoder.from_store(state | {"config": self.config.to_json()})
         metrics = {
             "epochs_run": len(history),
             "best_epoch": self.best_epoch,
             "best_loss": self.best_loss if len(history) else math.nan,
             "train_loss": float(history["train_loss"].iloc[-1]) if len(history) else math.nan,
             "valid_loss": float(history["valid_loss"].iloc[-1]) if len(history) else math.nan,
+            "device": str(self.device),  # what `auto` came to
+            "convolutions": "compiled" if self.encoder.compiled else "plain",
         }
         return Run(model, self.config, history, flat_record(self.config, metrics, self.seconds, self.fingerprint))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.errors import DataError, ParameterError
+from btcnb import gates
+from btcnb.errors import DataError
 from btcnb.learn.config import Negatives
 
 IntArray = npt.NDArray[np.int64]
@@ -43,20 +45,20 @@ class TupleSampler:
     def __init__(
         self, labels: npt.ArrayLike, alpha: float = 0.5, negatives: Negatives = "uniform", name: str = "graph"
     ) -> None:
-        if not 0 <= alpha <= 1:
-            raise ParameterError(f"alpha is {alpha!r}, but must be in [0, 1].")
-        if negatives not in ("uniform", "mixture"):
-            raise ParameterError(f"negatives is {negatives!r}, but must be 'uniform' or 'mixture'.")
-        self.alpha = alpha
-        self.negatives = negatives
-        labels = np.asarray(labels, dtype=np.int64)
+        self.alpha = gates.real("alpha", alpha, "[0, 1]")
+        self.negatives = gates.choice("negatives", negatives, get_args(Negatives))
+        labels = gates.array(f"{name}, clusters", labels, 1, "iub").astype(np.int64)
+        if len(labels) and not 0 <= labels.min() <= labels.max() < 2**31:
+            raise DataError(name, "clusters", "a label is negative or huge", "number the clusters 0, 1, 2, …")
         self.size = np.bincount(labels) if len(labels) else np.zeros(0, np.int64)
         self.eligible = np.flatnonzero(self.size >= 2)
         if not len(self.eligible):
             raise DataError(
                 name, "clusters", "no cluster has two nodes", "a positive pair needs a cluster of two or more"
             )
-        if np.count_nonzero(self.size) < 2:
+        if not self.size.all():
+            raise DataError(name, "clusters", "a number has no node", "number the clusters 0, 1, 2, … without gaps")
+        if len(self.size) < 2:
             raise DataError(name, "clusters", "there is only one cluster", "negatives need at least two clusters")
         self.order = np.argsort(labels, kind="stable")  # nodes, cluster after cluster
         self.first = np.concatenate([[0], np.cumsum(self.size)[:-1]])
@@ -69,6 +71,7 @@ class TupleSampler:
 
     def negative_probabilities(self, cluster: int) -> FloatArray:
         """Probability of each cluster to give a negative for an anchor in `cluster`, shape (k,)."""
+        cluster = gates.whole("cluster", cluster, f"[0, {len(self.size) - 1}]")
         weight = np.ones(len(self.size))
         if self.negatives == "mixture":
             weight = self.alpha * self.size / self.size.sum() + (1 - self.alpha) / len(self.size)
@@ -77,6 +80,9 @@ class TupleSampler:
 
     def draw(self, anchors: int, num_negatives: int, rng: np.random.Generator) -> Tuples:
         """`anchors` independent tuples with `num_negatives` negatives each."""
+        anchors = gates.whole("anchors", anchors, "[1, 10000000]")
+        num_negatives = gates.whole("num_negatives", num_negatives, "[1, 100000]")
+        gates.instance("rng", rng, np.random.Generator)
         by_node = np.searchsorted(self._eligible_end, rng.integers(0, self._eligible_end[-1], anchors), side="right")
         by_cluster = rng.integers(0, len(self.eligible), anchors)
         cluster = self.eligible[np.where(rng.random(anchors) < self.alpha, by_node, by_cluster)]

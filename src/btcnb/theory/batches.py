@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.errors import ParameterError
-from btcnb.theory.laplacians import FloatArray, IdealLaplacian, as_labels, ideal_adjacency
+from btcnb import gates
+from btcnb.errors import DataError, ParameterError
+from btcnb.theory.laplacians import FloatArray, IdealLaplacian, as_labels, as_square, ideal_adjacency
 from btcnb.theory.lemma import LemmaForm, cos_phi
+from btcnb.theory.spectral import dense, spectrum
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -26,12 +28,12 @@ def perturbed_graphs(
     A flip takes `weight` away from an edge inside a cluster, or adds an edge of that weight between clusters; 1
     deletes and creates.
     """
-    if not 0 <= weight <= 1:
-        raise ParameterError(f"weight {weight} must lie in [0, 1]: an edge cannot lose more than it has.")
+    weight = gates.real("weight", weight, "[0, 1]")  # an edge cannot lose more than it has
+    batch = gates.whole("batch", batch, "[0, 10000000]")
+    gates.instance("rng", rng, np.random.Generator)
     ideal = ideal_adjacency(labels)
     row, column = np.triu_indices(len(ideal), 1)
-    if flips > len(row):
-        raise ParameterError(f"{flips} flips, but only {len(row)} pairs of nodes.")
+    flips = gates.whole("flips, the number of pairs of nodes flipped,", flips, f"[0, {len(row)}]")
     picked = np.argsort(rng.random((batch, len(row))), axis=1)[:, :flips]  # (batch, flips) distinct pairs
     graph = np.repeat(np.arange(batch), flips)
     i, j = row[picked].ravel(), column[picked].ravel()
@@ -44,6 +46,10 @@ def perturbed_graphs(
 
 def laplacian_stack(A: FloatArray, normalised: bool = False, *, self_loops: bool = False) -> FloatArray:
     """Dense Laplacians (batch, n, n) of adjacencies (batch, n, n), by the conventions of `laplacians.laplacian`."""
+    A = _stack(A, "adjacencies", square=True)
+    normalised, self_loops = gates.flag("normalised", normalised), gates.flag("self_loops", self_loops)
+    if A.size and (A.min() < 0 or np.abs(A - A.transpose(0, 2, 1)).max() > 1e-12 * max(1.0, A.max())):
+        raise DataError("adjacencies", "weights", "negative or not symmetric", "pass symmetric weights of at least 0")
     identity = np.eye(A.shape[-1])
     if self_loops:
         A = A + identity
@@ -58,12 +64,21 @@ def laplacian_stack(A: FloatArray, normalised: bool = False, *, self_loops: bool
 def separation_stack(H: FloatArray, labels: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Greatest Euclidean distance inside clusters and least between them, each (batch,), for embeddings (batch, n,
     d)."""
+    H = _stack(H, "embeddings")
     codes, _ = as_labels(labels, H.shape[1])
     same = codes[:, None] == codes[None, :]
     distance = np.linalg.norm(H[:, :, None, :] - H[:, None, :, :], axis=-1)  # (batch, n, n)
     intra = np.where(same, distance, 0.0).max(axis=(1, 2))
     inter = np.where(same, np.inf, distance).min(axis=(1, 2))
     return intra, inter
+
+
+def _stack(values: FloatArray, name: str, square: bool = False) -> FloatArray:
+    given = gates.array(name, values, 3).astype(np.float64, copy=False)
+    if not given.shape[1] or not given.shape[2] or (square and given.shape[1] != given.shape[2]):
+        wanted = "(batch, n, n)" if square else "(batch, n, d)"
+        raise DataError(name, "shape", f"got {given.shape}", f"pass an array of shape {wanted}")
+    return given
 
 
 @dataclass(frozen=True)
@@ -98,6 +113,10 @@ def lemma_batch(
     ideal = IdealLaplacian(labels, normalised, self_loops=self_loops)
     k, largest = ideal.num_clusters, int(ideal.sizes.max())
     L = laplacian_stack(A, normalised, self_loops=self_loops)
+    if L.shape[1:] != ideal.shape:
+        raise DataError(
+            "labels", "length", f"{ideal.shape[0]} labels for {L.shape[1]} nodes", "pass one label per node"
+        )
     distance = np.abs(np.linalg.eigvalsh(L - ideal.toarray())).max(axis=1)
     U = np.linalg.eigh(L)[1][:, :, :k]
     intra, inter = separation_stack(U, labels)
@@ -140,17 +159,22 @@ def theorem_batch(
 
     `M` is the lemma's quantity for this graph (0 for the ideal graph). β must not be 0.
     """
+    L = dense(as_square(L, symmetric=True))
     _, sizes = as_labels(labels, len(L))
     k = len(sizes)
-    vectors = np.linalg.eigh(L)[1]
-    gain = np.asarray(response, dtype=np.float64)
+    XW, M = _stack(XW, "features"), gates.real("M", M, "[0, inf)")
+    gain = gates.array("response", response, 1).astype(np.float64)
+    if XW.shape[1] != len(L) or len(gain) != len(L) or k == len(L):
+        problem = f"{XW.shape} features, {len(gain)} values of p and {k} clusters for {len(L)} nodes"
+        raise DataError("theorem", "shapes", problem, "pass a row and a value for each node, and fewer clusters")
+    vectors = spectrum(L)[1]
     coefficients = vectors.T @ XW  # (batch, n, m)
     intra, inter = separation_stack(vectors @ (gain[:, None] * coefficients), labels)
     size = np.abs(gain)
     alpha, beta, gamma = size[:k].max(), size[k:].max(), size[:k].min()
-    if beta == 0:
-        raise ParameterError("the filter leaks nothing (β = 0), so no factor in front of β matters.")
     norm = np.linalg.norm(XW, 2, axis=(1, 2))
+    if beta == 0 or not norm.all():
+        raise ParameterError("the filter leaks nothing (β = 0, or features of zero): no factor in front of β matters.")
     singular = np.linalg.svd(coefficients[:, :k], compute_uv=False)
     sigma = singular[:, -1] if XW.shape[2] >= k else np.zeros(len(XW))
     right = gamma * sigma * (np.sqrt(2 / sizes.max()) - M)

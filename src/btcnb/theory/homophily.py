@@ -11,12 +11,13 @@ inside its cluster, the spread is that of a sum of internal degrees: see `predic
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from btcnb import gates
 from btcnb.errors import DataError, ParameterError
 from btcnb.theory.laplacians import FloatArray, IntArray, as_edge_index, as_labels
 
@@ -27,13 +28,27 @@ PAPER_BANDS: tuple[SizeBand, ...] = ((10, 100), (100, 1000), (1000, 5000))
 """The paper's bands of cluster sizes, low ≤ size < high."""
 
 
-def cut_ratio(edge_index: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+def cut_ratio(
+    edge_index: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    band: SizeBand | None = None,
+    *,
+    endpoints: Endpoints = "both",
+) -> float:
     """Share of the edges (columns of `edge_index`, shape (2, E)) whose two ends carry different labels; 0 is perfect
-    homophily."""
-    labels = np.asarray(labels)
-    edges = as_edge_index(edge_index, len(labels))
+    homophily.
+
+    band: only edges at clusters of a size low ≤ size < high, in the reading of `endpoints` (see `band_subgraph`); NaN
+    where there is none.
+    """
+    if band is not None:
+        edge_index, labels = band_subgraph(edge_index, labels, band, endpoints=endpoints)
+        if not edge_index.size:
+            return float("nan")
+    codes, _ = as_labels(labels)
+    edges = as_edge_index(edge_index, len(codes))
     _require_edges(edges)
-    return float(np.mean(labels[edges[0]] != labels[edges[1]]))
+    return float(np.mean(codes[edges[0]] != codes[edges[1]]))
 
 
 def cut_ratio_by_size(
@@ -45,11 +60,9 @@ def cut_ratio_by_size(
 ) -> dict[SizeBand, float]:
     """Cut ratio of the part of the graph that belongs to clusters of a size in each band; NaN where a band has no
     edge."""
-    ratios = {}
-    for band in bands:
-        edges, own = band_subgraph(edge_index, labels, band, endpoints=endpoints)
-        ratios[band] = cut_ratio(edges, own) if edges.size else float("nan")
-    return ratios
+    gates.instance("bands", bands, (tuple, list))  # type: ignore[arg-type]
+    checked = [_band(band) for band in bands]
+    return {band: cut_ratio(edge_index, labels, band, endpoints=endpoints) for band in checked}
 
 
 def band_subgraph(
@@ -60,8 +73,8 @@ def band_subgraph(
     `endpoints="both"` keeps the edges with both ends in such clusters (the induced subgraph, our reading of
     "restricted to subgraphs of size 10–100"); `"either"` keeps those with at least one end there.
     """
-    if endpoints not in get_args(Endpoints):
-        raise ParameterError(f"endpoints '{endpoints}' is unknown; choose one of {', '.join(get_args(Endpoints))}.")
+    gates.choice("endpoints", endpoints, get_args(Endpoints))
+    band = _band(band)
     codes, sizes = as_labels(labels)
     edges = as_edge_index(edge_index, len(codes))
     inside = (sizes[codes] >= band[0]) & (sizes[codes] < band[1])
@@ -128,22 +141,20 @@ def cut_ratio_test(
     codes, _ = as_labels(labels)
     edges = as_edge_index(edge_index, len(codes))
     _require_edges(edges)
+    share, trials = gates.real("share", share, "(0, 1]"), gates.whole("trials", trials, "[2, 100000000]")
+    seed = gates.whole("seed", seed, "[0, inf)")
     chosen = round(share * len(codes))
-    if not 0 < share <= 1 or chosen < 2:
+    if chosen < 2:
         raise ParameterError(
             f"a share of {share} is {chosen} of {len(codes)} nodes; at least 2 nodes must be permuted."
         )
-    if trials < 2:
-        raise ParameterError(f"{trials} trials give no spread; use at least 2.")
-    start, neighbour = _incidence(edges, len(codes))
+    state = _State(codes, codes.copy(), np.zeros(len(codes), dtype=np.bool_), *_incidence(edges, len(codes)))
     cut = int((codes[edges[0]] != codes[edges[1]]).sum())
-    replaced = codes.copy()
-    marked = np.zeros(len(codes), dtype=np.bool_)
     changes = np.empty(trials, dtype=np.int64)
     rng = np.random.default_rng(seed)
     for trial in range(trials):
         nodes = rng.choice(len(codes), chosen, replace=False, shuffle=False)
-        changes[trial] = _cut_change(nodes, rng.permutation(codes[nodes]), codes, replaced, marked, start, neighbour)
+        changes[trial] = _cut_change(nodes, rng.permutation(codes[nodes]), state)
     number = edges.shape[1]
     return CutRatioTest(cut / number, (cut + changes) / number, share)
 
@@ -155,6 +166,7 @@ def predicted_z(edge_index: npt.ArrayLike, labels: npt.ArrayLike, share: float =
     m = share·n nodes are drawn without replacement and each loses its internal degree d; the loss then has mean
     m·mean(d) and variance m·(1 − share)·var(d). The strength of homophily (the scale of d) cancels.
     """
+    share = gates.real("share", share, "(0, 1)")
     codes, _ = as_labels(labels)
     edges = as_edge_index(edge_index, len(codes))
     internal = edges[:, (codes[edges[0]] == codes[edges[1]]) & (edges[0] != edges[1])]
@@ -168,7 +180,16 @@ def predicted_z(edge_index: npt.ArrayLike, labels: npt.ArrayLike, share: float =
 def cantelli(z: float) -> float:
     """The largest probability that any distribution can leave at or below its mean + z standard deviations, z < 0: 1
     / (1 + z²)."""
+    z = gates.real("z", z, "[-inf, inf]")
     return 1.0 / (1.0 + z * z) if z < 0 else 1.0
+
+
+def _band(band: SizeBand) -> SizeBand:
+    """Two whole numbers, low < high."""
+    if not isinstance(band, tuple | list) or len(band) != 2:
+        raise ParameterError(f"band is {band!r}, but must be two sizes, low and high.")
+    low = gates.whole("the low end of a band", band[0])
+    return low, gates.whole("the high end of a band", band[1], f"({low}, inf)")
 
 
 def _require_edges(edges: IntArray) -> None:
@@ -197,18 +218,21 @@ def _fill(a: IntArray, b: IntArray, cursor: IntArray, neighbour: IntArray) -> No
         cursor[v] += 1
 
 
+class _State(NamedTuple):
+    """Labels (n,), a copy to be changed and changed back, marks (n,), and the other ends of a node's edges as CSR."""
+
+    codes: IntArray
+    replaced: IntArray
+    marked: npt.NDArray[np.bool_]
+    start: IntArray
+    neighbour: IntArray
+
+
 @njit(cache=True)
-def _cut_change(
-    nodes: IntArray,
-    new: IntArray,
-    codes: IntArray,
-    replaced: IntArray,
-    marked: npt.NDArray[np.bool_],
-    start: IntArray,
-    neighbour: IntArray,
-) -> int:
-    """Change in the number of cut edges when `nodes` take the labels `new`. Leaves `replaced` and `marked` as it
-    found them."""
+def _cut_change(nodes: IntArray, new: IntArray, state: _State) -> int:
+    """Change in the number of cut edges when `nodes` take the labels `new`. Leaves the state as it found it."""
+    codes, replaced, marked = state.codes, state.replaced, state.marked
+    start, neighbour = state.start, state.neighbour
     for i in range(len(nodes)):
         replaced[nodes[i]] = new[i]
         marked[nodes[i]] = True

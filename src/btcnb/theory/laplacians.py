@@ -21,6 +21,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from btcnb import gates
 from btcnb.errors import DataError, ParameterError
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +30,7 @@ IntArray = npt.NDArray[np.int64]
 
 def adjacency(edge_index: npt.ArrayLike, num_nodes: int) -> sp.csr_array:
     """Symmetric 0/1 adjacency of a directed multigraph, without self-loops; `edge_index` has shape (2, E)."""
+    num_nodes = gates.whole("num_nodes", num_nodes, f"[1, {gates.LARGEST}]")
     edges = as_edge_index(edge_index, num_nodes)
     a, b = edges[:, edges[0] != edges[1]]
     ones = np.ones(2 * len(a))
@@ -40,11 +42,9 @@ def adjacency(edge_index: npt.ArrayLike, num_nodes: int) -> sp.csr_array:
 
 def as_edge_index(edge_index: npt.ArrayLike, num_nodes: int) -> IntArray:
     """`edge_index` as an int64 array of shape (2, E) whose entries are node positions; `DataError` otherwise."""
-    edges = np.asarray(edge_index)
-    if edges.ndim != 2 or edges.shape[0] != 2 or not np.issubdtype(edges.dtype, np.integer):
-        raise DataError(
-            "edge_index", "shape", f"got {edges.dtype} of shape {edges.shape}", "pass integers of shape (2, edges)"
-        )
+    edges = gates.array("edge_index", edge_index, 2, "iu")
+    if edges.shape[0] != 2:
+        raise DataError("edge_index", "shape", f"got {edges.shape}", "pass integers of shape (2, edges)")
     if edges.size and (edges.min() < 0 or edges.max() >= num_nodes):
         raise DataError(
             "edge_index", "nodes", f"positions run from {edges.min()} to {edges.max()}", f"there are {num_nodes} nodes"
@@ -53,9 +53,9 @@ def as_edge_index(edge_index: npt.ArrayLike, num_nodes: int) -> IntArray:
 
 
 def as_labels(labels: npt.ArrayLike, num_nodes: int | None = None) -> tuple[IntArray, IntArray]:
-    """Labels renumbered 0..k-1 (shape (n,)) and the size of each cluster (shape (k,))."""
-    given = np.asarray(labels)
-    if given.ndim != 1 or not len(given):
+    """Labels (numbers or text) renumbered 0..k-1 (shape (n,)) and the size of each cluster (shape (k,))."""
+    given = gates.array("labels", labels, 1, "fiubUT")
+    if not len(given):
         raise DataError("labels", "shape", f"got {given.shape}", "pass one label per node")
     if num_nodes is not None and len(given) != num_nodes:
         raise DataError("labels", "length", f"{len(given)} labels for {num_nodes} nodes", "pass one label per node")
@@ -71,6 +71,7 @@ def laplacian(A: Any, normalised: bool = False, *, self_loops: bool = False) -> 
     GCN does; the unnormalised Laplacian does not see self-loops.
     """
     A = _checked_adjacency(A)
+    normalised, self_loops = gates.flag("normalised", normalised), gates.flag("self_loops", self_loops)
     n = A.shape[0]
     if self_loops:
         A = sp.csr_array(A + sp.eye_array(n, format="csr"))
@@ -84,15 +85,31 @@ def laplacian(A: Any, normalised: bool = False, *, self_loops: bool = False) -> 
 
 
 def _checked_adjacency(A: Any) -> sp.csr_array:
-    A = sp.csr_array(A, dtype=np.float64)
-    if A.shape[0] != A.shape[1] or not A.shape[0]:
-        raise DataError("adjacency", "shape", f"got {A.shape}", "pass a square matrix with at least one node")
-    if A.nnz and (not np.isfinite(A.data).all() or A.data.min() < 0):
+    A = sp.csr_array(as_square(A, "adjacency", symmetric=True), dtype=np.float64)
+    if A.nnz and A.data.min() < 0:
         raise DataError("adjacency", "weights", "negative or not finite", "edge weights are finite and at least 0")
-    asymmetry = abs(A - A.T)
-    if asymmetry.nnz and asymmetry.max() > 1e-12 * max(1.0, float(A.data.max())):
-        raise DataError("adjacency", "symmetry", "A differs from its transpose", "use (A + A.T) or `adjacency`")
     return A
+
+
+def as_square(L: Any, name: str = "L", *, symmetric: bool = False) -> Any:
+    """L if it is an operator, or a square matrix (dense or sparse) of finite numbers; `DataError` otherwise.
+
+    `symmetric` is asked of matrices; an operator is taken at its word.
+    """
+    if not isinstance(L, LinearOperator) and not sp.issparse(L):
+        L = gates.array(name, L, 2)
+    if len(L.shape) != 2 or L.shape[0] != L.shape[1] or not L.shape[0]:
+        raise DataError(name, "shape", f"got {L.shape}", "pass a square matrix with at least one node")
+    if isinstance(L, LinearOperator):
+        return L
+    L = sp.csr_array(L) if sp.issparse(L) else L
+    if sp.issparse(L) and (L.dtype.kind not in "fiub" or not np.isfinite(L.data).all()):
+        raise DataError(name, "values", "not numbers or not finite", "pass finite real numbers")
+    if symmetric:
+        asymmetry, size = (float(abs(value).max()) for value in (L.astype(np.float64) - L.T, L))
+        if asymmetry > 1e-12 * max(1.0, size):
+            raise DataError(name, "symmetry", "differs from its transpose", "use (A + A.T) or `adjacency`")
+    return L
 
 
 class IdealLaplacian(LinearOperator):  # type: ignore[misc]
@@ -101,8 +118,8 @@ class IdealLaplacian(LinearOperator):  # type: ignore[misc]
 
     def __init__(self, labels: npt.ArrayLike, normalised: bool = False, *, self_loops: bool = False) -> None:
         self.labels, self.sizes = as_labels(labels)
-        self.normalised = normalised
-        self.self_loops = self_loops
+        self.normalised = gates.flag("normalised", normalised)
+        self.self_loops = gates.flag("self_loops", self_loops)
         n = len(self.labels)
         # On the vectors that sum to zero inside a cluster, L° multiplies by this number; on cluster indicators, by 0.
         self.scale = _clique_eigenvalue(self.sizes, normalised, self_loops)

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.errors import ParameterError
+from btcnb import gates
 from btcnb.theory.laplacians import IdealLaplacian, IntArray, laplacian
 from btcnb.theory.spectral import laplacian_distance
 
@@ -84,8 +84,9 @@ def lemma_margin(
 
 def lemma_margin_at(distance: float, ideal: IdealLaplacian, form: LemmaForm = "printed") -> LemmaMargin:
     """The same for a distance ε = ‖L − L°‖_op that is already known."""
-    if form not in get_args(LemmaForm):
-        raise ParameterError(f"form '{form}' is unknown; choose one of {', '.join(get_args(LemmaForm))}.")
+    distance = gates.real("distance", distance, "[0, inf)")
+    form = gates.choice("form", form, get_args(LemmaForm))
+    gates.instance("ideal", ideal, IdealLaplacian)
     sizes = np.sort(ideal.sizes)[::-1]
     k, largest, gap = len(sizes), int(sizes[0]), ideal.eigengap
     inverse_gap = 1 - 1 / largest if form == "printed" else 1 / gap

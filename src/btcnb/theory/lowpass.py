@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 from scipy.sparse.linalg import aslinearoperator
 
+from btcnb import gates
 from btcnb.errors import DataError, ParameterError
-from btcnb.theory.laplacians import FloatArray
-from btcnb.theory.spectral import DENSE_LIMIT, dense
+from btcnb.theory.laplacians import FloatArray, as_square
+from btcnb.theory.spectral import DENSE_LIMIT, spectrum
 
 COLUMNS_AT_ONCE = 16
 """L·H is formed for this many columns at a time, so that memory stays at a few vectors whatever the embedding size."""
@@ -26,6 +26,7 @@ COLUMNS_AT_ONCE = 16
 
 def dirichlet_energy(L: Any, H: npt.ArrayLike) -> float:
     """trace(HᵀLH) for a symmetric L (n, n) and embeddings H (n, d) or one signal (n,)."""
+    L = as_square(L)
     H = _embeddings(L, H)
     own = aslinearoperator(L)
     energy = 0.0
@@ -41,8 +42,9 @@ def rayleigh_quotient(L: Any, H: npt.ArrayLike, *, centred: bool = False) -> flo
     `centred` first removes the mean row: the constant part has energy but no frequency, so any offset (a bias, a
     positive activation) lowers R without smoothing anything.
     """
+    L = as_square(L)
     signal = _embeddings(L, H)
-    if centred:
+    if gates.flag("centred", centred):
         signal = signal - signal.mean(axis=0, dtype=np.float64)
     return _quotient(*_energies(L, signal))
 
@@ -63,6 +65,8 @@ class Stage:
 def stage_quotients(L: Any, stages: Mapping[str, npt.ArrayLike]) -> list[Stage]:
     """Rayleigh quotient at every stage of a network, in the order given (input, after convolution 1, after activation,
     output); one product with L per stage."""
+    L = as_square(L)
+    gates.instance("stages", stages, Mapping)  # type: ignore[type-abstract]
     constant = np.asarray(aslinearoperator(L) @ np.ones(L.shape[0]))  # 0 for the unnormalised Laplacian
     return [_stage(name, L, _embeddings(L, H), constant) for name, H in stages.items()]
 
@@ -85,6 +89,8 @@ def _energies(L: Any, H: npt.NDArray[np.floating]) -> tuple[float, float]:
 
 
 def _quotient(energy: float, total: float) -> float:
+    if not np.isfinite(energy) or not np.isfinite(total):
+        raise DataError("embeddings", "values", "are so large that their squares overflow", "scale them down")
     if total == 0:
         raise DataError("embeddings", "values", "all rows are zero", "the quotient needs a non-zero signal")
     return energy / total
@@ -93,15 +99,16 @@ def _quotient(energy: float, total: float) -> float:
 def spectral_energy(L: Any, H: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """All eigenvalues λ_i of L and the energy ‖(UᵀH)_i‖² of H at each, both of shape (n,); dense, so for small
     graphs."""
+    L = as_square(L, symmetric=True)
     if L.shape[0] > DENSE_LIMIT:
         raise ParameterError(f"a full spectrum of {L.shape[0]} nodes is not computed; the limit is {DENSE_LIMIT}.")
-    values, vectors = scipy.linalg.eigh(dense(L))
+    values, vectors = spectrum(L)
     return values, np.asarray(((vectors.T @ _embeddings(L, H)) ** 2).sum(axis=1))
 
 
 def _embeddings(L: Any, H: npt.ArrayLike) -> npt.NDArray[np.floating]:
-    H = np.asarray(H)
+    H = gates.array("embeddings", H, (1, 2))
     H = H[:, None] if H.ndim == 1 else H
-    if H.ndim != 2 or len(H) != L.shape[0]:
+    if len(H) != L.shape[0]:
         raise DataError("embeddings", "shape", f"got {H.shape} for {L.shape[0]} nodes", "pass one row per node")
     return H if np.issubdtype(H.dtype, np.floating) else H.astype(np.float64)

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
-from btcnb.errors import DataError, ParameterError
+from btcnb import gates
+from btcnb.errors import DataError
 from btcnb.theory.laplacians import FloatArray, IntArray, as_labels
 
 Metric = Literal["euclidean", "cosine"]
@@ -46,7 +47,7 @@ def separation(
     """The greatest distance inside a cluster and the least between clusters, over all pairs of rows of X (n, d),
     exactly.
 
-    O(n²·d) time, O(block·n) memory.
+    O(n²·d) time, O(block·n) memory. A zero row has no direction: its cosine distance to every other row is 1.
     """
     intra, inter = 0.0, np.inf
     for distance, same in _blocks(X, labels, metric, block):
@@ -79,6 +80,8 @@ def sample_pair_distances(
     A node is drawn uniformly (for inside pairs among the nodes that have company), then its partner uniformly among
     the other nodes of its cluster, or among the nodes of other clusters.
     """
+    gates.choice("metric", metric, get_args(Metric))
+    pairs, seed = gates.whole("pairs", pairs, "[1, 100000000]"), gates.whole("seed", seed, "[0, inf)")
     X = _matrix(X)
     codes, sizes = as_labels(labels, len(X))
     if len(sizes) < 2 or sizes.max() < 2:
@@ -122,7 +125,7 @@ def best_cut(Z: npt.ArrayLike, labels: npt.ArrayLike) -> Cut:
 
     The threshold lies halfway between the heights it separates (half the first height for no merge, the last for all).
     """
-    Z = np.asarray(Z, dtype=np.float64)
+    Z = _tree(Z)
     codes, sizes = as_labels(labels, len(Z) + 1)
     n, truth_pairs = len(codes), _pairs(sizes)
     counts: list[dict[int, int]] = [{int(code): 1} for code in codes]
@@ -158,9 +161,24 @@ def _pairs(sizes: IntArray) -> float:
     return float((sizes * (sizes - 1) // 2).sum())
 
 
+def _tree(Z: npt.ArrayLike) -> FloatArray:
+    """Z as a linkage matrix whose merges join, once each, what exists, at heights that never fall."""
+    given = gates.array("Z", Z, 2).astype(np.float64)
+    merges = len(given)
+    if given.shape[1:] != (4,):
+        raise DataError("Z", "shape", f"got {given.shape}", "pass a SciPy linkage matrix of shape (n − 1, 4)")
+    joined, height = given[:, :2], given[:, 2]
+    made = merges + 1 + np.arange(merges)[:, None]  # what exists before each merge has a smaller number
+    if (joined < 0).any() or (joined >= made).any() or len(np.unique(joined.astype(np.int64))) < 2 * merges:
+        raise DataError("Z", "merges", "join what does not exist, or twice", "pass a SciPy linkage matrix")
+    if merges and (height[0] < 0 or (np.diff(height) < 0).any()):
+        raise DataError("Z", "heights", "fall", "pass a linkage without inversions (single, average, complete)")
+    return given
+
+
 def _matrix(X: npt.ArrayLike) -> npt.NDArray[np.floating]:
-    X = np.asarray(X)
-    if X.ndim != 2 or not len(X):
+    X = gates.array("embeddings", X, 2)
+    if not X.size:
         raise DataError("embeddings", "shape", f"got {X.shape}", "pass one row per node")
     return X if np.issubdtype(X.dtype, np.floating) else X.astype(np.float64)
 
@@ -169,13 +187,17 @@ def _blocks(
     X: npt.ArrayLike, labels: npt.ArrayLike, metric: Metric, block: int
 ) -> Iterator[tuple[FloatArray, npt.NDArray[np.bool_]]]:
     """Blocks of rows of the distance matrix and of the same-cluster matrix, the diagonal counted as distance 0."""
-    if metric not in get_args(Metric):
-        raise ParameterError(f"metric '{metric}' is unknown; choose one of {', '.join(get_args(Metric))}.")
+    gates.choice("metric", metric, get_args(Metric))
+    block = gates.whole("block", block, "[1, inf)")
     X = _matrix(X).astype(np.float64)
     codes, _ = as_labels(labels, len(X))
+    zero = np.flatnonzero(~X.any(axis=1)) if metric == "cosine" else np.empty(0, dtype=np.int64)
     for start in range(0, len(X), block):
         rows = np.arange(start, min(start + block, len(X)))
         distance = cdist(X[rows], X, metric)
+        if len(zero):
+            distance[:, zero] = 1.0
+            distance[np.isin(rows, zero)] = 1.0
         distance[rows - start, rows] = 0.0
         yield distance, codes[rows, None] == codes[None, :]
 
@@ -185,4 +207,4 @@ def _row_distance(X: npt.NDArray[np.floating], Y: npt.NDArray[np.floating], metr
     if metric == "euclidean":
         return np.asarray(np.linalg.norm(X - Y, axis=1))
     norms = np.linalg.norm(X, axis=1) * np.linalg.norm(Y, axis=1)
-    return np.asarray(1 - (X * Y).sum(axis=1) / norms)
+    return np.asarray(1 - (X * Y).sum(axis=1) / np.where(norms > 0, norms, 1.0))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, aslinearoperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, aslinearoperator, eigsh
 
-from btcnb.errors import ParameterError
-from btcnb.theory.laplacians import FloatArray, IdealLaplacian
+from btcnb import gates
+from btcnb.errors import DataError, ParameterError
+from btcnb.theory.laplacians import FloatArray, IdealLaplacian, as_square
 
 DENSE_LIMIT = 1_500
 """Up to this many nodes a dense symmetric eigensolver is both faster and exact; above it everything is matrix-free."""
@@ -31,18 +33,17 @@ def operator_norm(S: Any, *, tolerance: float = 1e-9, seed: int = 0) -> float:
 
     Dense for small matrices, Lanczos above: the result then is a lower bound, exact to the relative `tolerance`.
     """
-    n = S.shape[0]
-    if n <= DENSE_LIMIT:
-        return float(np.abs(scipy.linalg.eigvalsh(dense(S))).max())
-    start = np.random.default_rng(seed).standard_normal(n)
-    values = eigsh(
-        aslinearoperator(S), k=1, which="LM", v0=start, tol=tolerance, maxiter=20_000, return_eigenvectors=False
-    )
-    return float(np.abs(values).max())
+    S = as_square(S, "S", symmetric=True)
+    tolerance, seed = gates.real("tolerance", tolerance, "[0, 1)"), gates.whole("seed", seed, "[0, inf)")
+    if S.shape[0] <= DENSE_LIMIT:
+        return float(np.abs(_solved(scipy.linalg.eigvalsh, dense(S))).max())
+    return float(np.abs(_lanczos(S, 1, "LM", tolerance, seed)[0]).max())
 
 
 def difference(L: Any, ideal: IdealLaplacian) -> LinearOperator:
     """L − L° as an operator of shape (n, n), without ever storing L°."""
+    gates.instance("ideal", ideal, IdealLaplacian)
+    L = as_square(L)
     if L.shape != ideal.shape:
         raise ParameterError(f"L has shape {L.shape}, the labels make L° of shape {ideal.shape}.")
     own = aslinearoperator(L)
@@ -62,11 +63,12 @@ def laplacian_distance(L: Any, ideal: IdealLaplacian, *, tolerance: float = 1e-9
 def smallest_eigenpairs(L: Any, k: int, *, tolerance: float = 0.0, seed: int = 0) -> tuple[FloatArray, FloatArray]:
     """The k smallest eigenvalues (ascending) of a symmetric positive semi-definite L and their eigenvectors, shape
     (n, k)."""
+    L = as_square(L, symmetric=True)
     n = L.shape[0]
-    if not 1 <= k <= n:
-        raise ParameterError(f"k = {k} eigenvectors of {n} nodes: k lies between 1 and {n}.")
+    k = gates.whole("k, the number of eigenvectors,", k, f"[1, {n}]")
+    tolerance, seed = gates.real("tolerance", tolerance, "[0, 1)"), gates.whole("seed", seed, "[0, inf)")
     if n <= DENSE_LIMIT or k >= n - 1:
-        values, vectors = scipy.linalg.eigh(dense(L), subset_by_index=[0, k - 1])
+        values, vectors = _solved(scipy.linalg.eigh, dense(L), subset_by_index=[0, k - 1])
         return values, vectors
     # Lanczos converges to the ends that stick out; after the reflection about λ_n the small eigenvalues are the
     # largest ones.
@@ -75,10 +77,32 @@ def smallest_eigenpairs(L: Any, k: int, *, tolerance: float = 0.0, seed: int = 0
     reflected = LinearOperator(
         L.shape, matvec=lambda x: top * x - own @ x, matmat=lambda X: top * X - own @ X, dtype=np.float64
     )
-    start = np.random.default_rng(seed).standard_normal(n)
-    values, vectors = eigsh(reflected, k=k, which="LA", v0=start, tol=tolerance, maxiter=50_000)
+    values, vectors = _lanczos(reflected, k, "LA", tolerance, seed)
     order = np.argsort(-values)
     return top - values[order], vectors[:, order]
+
+
+def spectrum(L: Any) -> tuple[FloatArray, FloatArray]:
+    """All eigenvalues, ascending, and eigenvectors (n, n) of a symmetric L; dense, so only below `DENSE_LIMIT`."""
+    values, vectors = _solved(scipy.linalg.eigh, dense(L))
+    return values, vectors
+
+
+def _lanczos(S: Any, k: int, which: str, tolerance: float, seed: int) -> tuple[FloatArray, FloatArray]:
+    start = np.random.default_rng(seed).standard_normal(S.shape[0])
+    own = aslinearoperator(S)
+    values, vectors = _solved(eigsh, own, k=k, which=which, v0=start, tol=tolerance, maxiter=50_000)
+    return values, vectors
+
+
+def _solved(solver: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What the solver finds; where it finds nothing, an error that says so."""
+    try:
+        return solver(*args, **options)
+    except (ArpackError, np.linalg.LinAlgError, ValueError) as error:
+        raise DataError(
+            "matrix", "spectrum", f"no convergence ({error})", "scale the matrix or loosen tolerance"
+        ) from error
 
 
 def spectral_embedding(L: Any, k: int, *, seed: int = 0) -> FloatArray:
@@ -95,14 +119,18 @@ def principal_angles(U: npt.ArrayLike, V: Any) -> FloatArray:
 
     Small angles are taken from sines and large ones from cosines, since arccos loses half of the digits near zero.
     """
-    U = np.asarray(U, dtype=np.float64)
-    V = dense_basis(V)
+    U, V = dense_basis(U, "U"), dense_basis(V, "V")
+    if U.shape != V.shape:
+        raise DataError("bases", "shape", f"{U.shape} and {V.shape}", "pass two bases of the same shape (n, k)")
     cross = V.T @ U  # (k, k)
     cosines = np.clip(np.sort(np.linalg.svd(cross, compute_uv=False)), 0.0, 1.0)
     sines = np.clip(np.sort(np.linalg.svd(U - V @ cross, compute_uv=False))[::-1], 0.0, 1.0)
     return np.where(sines < np.sqrt(0.5), np.arcsin(sines), np.arccos(cosines))
 
 
-def dense_basis(V: Any) -> FloatArray:
-    """An (n, k) basis as a dense array."""
-    return np.asarray(V.toarray() if sp.issparse(V) else V, dtype=np.float64)
+def dense_basis(V: Any, name: str = "basis") -> FloatArray:
+    """An orthonormal basis (n, k) as a dense array."""
+    basis = gates.array(name, V.toarray() if sp.issparse(V) else V, 2).astype(np.float64, copy=False)
+    if not basis.size or not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), rtol=0, atol=1e-4):
+        raise DataError(name, "columns", "are not orthonormal", "pass an orthonormal basis, one column each")
+    return basis

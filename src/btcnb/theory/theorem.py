@@ -19,13 +19,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
-from btcnb.errors import DataError, ParameterError
-from btcnb.theory.filters import PolynomialFilter
-from btcnb.theory.laplacians import FloatArray, IdealLaplacian, laplacian
+from btcnb import gates
+from btcnb.errors import DataError
+from btcnb.theory.filters import PolynomialFilter, features_times_weights
+from btcnb.theory.laplacians import FloatArray, IdealLaplacian, as_square, laplacian
 from btcnb.theory.lemma import LemmaMargin, cos_phi, lemma_margin_at, subspace_angle
-from btcnb.theory.spectral import DENSE_LIMIT, dense, laplacian_distance, operator_norm, smallest_eigenpairs
+from btcnb.theory.spectral import DENSE_LIMIT, laplacian_distance, operator_norm, smallest_eigenpairs, spectrum
 
 TheoremForm = Literal["printed", "proof", "optimal", "sharp"]
 
@@ -98,15 +98,15 @@ def theorem_margin(
     Above `DENSE_LIMIT` nodes β is the maximum of |p| on the whole interval [λ_{k+1}, λ_n], an upper bound, so that a
     condition that holds still is a guarantee.
     """
-    if form not in get_args(TheoremForm):
-        raise ParameterError(f"form '{form}' is unknown; choose one of {', '.join(get_args(TheoremForm))}.")
+    form = gates.choice("form", form, get_args(TheoremForm))
+    gates.instance("response", response, PolynomialFilter)
     L = laplacian(A, normalised, self_loops=self_loops)
     ideal = IdealLaplacian(labels, normalised, self_loops=self_loops)
-    XW = np.asarray(X, dtype=np.float64) if W is None else np.asarray(X, dtype=np.float64) @ np.asarray(W)
-    if XW.ndim != 2 or len(XW) != L.shape[0]:
+    if ideal.shape != L.shape:
         raise DataError(
-            "features", "shape", f"got {XW.shape} for {L.shape[0]} nodes", "pass one row of features a node"
+            "labels", "length", f"{ideal.shape[0]} labels for {L.shape[0]} nodes", "pass one label per node"
         )
+    XW = features_times_weights(X, W, L.shape[0])
     k = ideal.num_clusters
     U_k, quality = split_spectrum(L, k, response)
     low = U_k.T @ XW  # (k, m)
@@ -152,9 +152,12 @@ class _Features:
 
 def split_spectrum(L: Any, k: int, response: PolynomialFilter) -> tuple[FloatArray, FilterQuality]:
     """U_k (n, k) and the filter's α, β, γ on the spectrum of L."""
+    L = as_square(L, symmetric=True)
+    gates.instance("response", response, PolynomialFilter)
     n = L.shape[0]
+    k = gates.whole("k", k, f"[1, {n}]")
     if n <= DENSE_LIMIT:
-        values, vectors = scipy.linalg.eigh(dense(L))
+        values, vectors = spectrum(L)
         size = _without_rounding(response(values), response)
         beta = float(size[k:].max()) if k < n else 0.0
         return vectors[:, :k], FilterQuality(float(size[:k].max()), beta, float(size[:k].min()))

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from btcnb.data.checks import choice, choices, flag, positive, whole
 from btcnb.data.coinjoin import PROTOCOLS, RULE_SETS
-from btcnb.data.intervals import FIRST
-
-SATOSHI_PER_BITCOIN = 100_000_000
+from btcnb.data.intervals import FIRST, SATOSHI_PER_BITCOIN
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ operations. Measured on one core, in inputs and outputs a second: JSON lines 50,
 """
 
 from btcnb.data.readers.bitcoin_core import read_bitcoin_core
-from btcnb.data.readers.builder import MissingOutputsWarning
+from btcnb.data.readers.builder import MissingOutputsWarning, RepeatedTransactionsWarning
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
 from btcnb.data.readers.etl_write import write_etl
@@ -18,6 +18,7 @@ __all__ = [
     "READERS",
     "MissingOutputsWarning",
     "Node",
+    "RepeatedTransactionsWarning",
     "attach_wallets",
     "read_bitcoin_core",
     "read_dumplings",

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
+import os
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO, Any
 
-from btcnb.errors import DataError
+from btcnb.data.contract import plain
+from btcnb.data.readers.guard import BROKEN, is_address, reading
+from btcnb.errors import DataError, ParameterError
 
-MAX_RATIO = 250
-"""A zip member that unpacks to more than this many times its size, and to more than `MAX_PLAIN`, is refused."""
-MAX_PLAIN = 256 * 2**20
-"""Bytes up to which a zip member is read however well it is packed."""
-
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, gzip.BadGzipFile)
+MAX_RATIO = 50
+"""What is packed may grow to this many times its size; text of transactions grows four to ten times."""
+MAX_PLAIN = 64 * 2**20
+"""Bytes up to which packed content is read however well it is packed; `BTCNB_UNPACK_LIMIT` sets another number."""
 
 
 @dataclass(frozen=True)
@@ -33,37 +34,82 @@ class Member:
 
     @property
     def source(self) -> str:
-        return str(self.path) if self.inner is None else f"{self.path}!{self.inner}"
+        return plain(self.path if self.inner is None else f"{self.path}!{self.inner}")
 
     @property
     def stem(self) -> str:
         """File name without folders and extensions."""
-        return PurePosixPath(self.name).name.split(".")[0]
+        return plain(PurePosixPath(self.name).name.split(".")[0])
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The content as a stream, gzip taken off; a broken archive becomes a `DataError`."""
+        """The content as a stream, gzip taken off; a broken archive, or one that grows too much, is a `DataError`."""
+        words = (self.source, "archive", "is broken or cut short", "fetch it again")
         with contextlib.ExitStack() as stack:
-            try:
-                stream = stack.enter_context(self._raw())
-                if stream.peek(2)[:2] == b"\x1f\x8b":  # type: ignore[attr-defined]  # both kinds of stream can peek
-                    stream = cast(IO[bytes], stack.enter_context(gzip.GzipFile(fileobj=stream)))
-            except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError) as error:
-                raise _broken(self.source, error) from error
-            try:
+            with reading(*words):
+                stream: Any = stack.enter_context(self._raw())
+                if stream.peek(2)[:2] == b"\x1f\x8b":
+                    unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream))
+                    stream = io.BufferedReader(_Capped(unpacked, self.source, self._size()), 2**18)
+            with reading(*words, errors=BROKEN):
                 yield stream
-            except _BROKEN as error:
-                raise _broken(self.source, error) from error
 
     def _raw(self) -> IO[bytes]:
         if self.inner is None or self.archive is None:
             return self.path.open("rb")
         return self.archive.open(self.inner)
 
+    def _size(self) -> int:
+        if self.inner is None or self.archive is None:
+            return self.path.stat().st_size
+        return self.archive.getinfo(self.inner).file_size
+
     def read(self) -> bytes:
         """The whole content, gzip taken off."""
         with self.open() as stream:
             return stream.read()
+
+    def head(self, size: int = 2**16) -> bytes:
+        """The first bytes, gzip taken off."""
+        with self.open() as stream:
+            return stream.read(size)
+
+    def seekable(self) -> Any:
+        """What Arrow reads with seeks: the path of a plain file, else the content in memory."""
+        with self._raw() as stream:
+            packed = self.inner is not None or stream.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+        return io.BytesIO(self.read()) if packed else self.path
+
+
+class _Capped(io.RawIOBase):
+    """A stream that refuses to grow beyond what its packed size allows."""
+
+    def __init__(self, stream: gzip.GzipFile, source: str, packed: int) -> None:
+        self.stream, self.source, self.packed, self.got = stream, source, packed, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.stream.read(len(buffer))
+        self.got += len(data)
+        require_harmless(self.source, "gzip", self.packed, self.got)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def require_harmless(source: object, what: str, packed: int, plain_size: int) -> None:
+    """Refuse what grows far more than data do when it is unpacked."""
+    given = os.environ.get("BTCNB_UNPACK_LIMIT", "") or str(MAX_PLAIN)
+    if not given.isdecimal():
+        raise ParameterError(f"BTCNB_UNPACK_LIMIT: {given!r} is not a number of bytes.")
+    if plain_size > max(int(given), MAX_RATIO * packed):
+        raise DataError(
+            plain(source),
+            what,
+            f"would grow from {packed} to {plain_size} bytes or more",
+            "if you trust it, unpack it yourself or set BTCNB_UNPACK_LIMIT to the bytes it may have",
+        )
 
 
 def members(path: str | Path, pattern: str = "*") -> list[Member]:
@@ -74,7 +120,11 @@ def members(path: str | Path, pattern: str = "*") -> list[Member]:
     """
     place = Path(path)
     if not place.exists():
-        raise DataError(place, "path", "does not exist", "give a file, a folder or a zip")
+        hidden = is_address(path)  # it may hold a password
+        problem = "is an address and no file" if hidden else "does not exist"
+        raise DataError("path" if hidden else plain(place), "path", problem, "give a file, a folder or a zip")
+    if not place.is_dir() and not place.is_file():
+        raise DataError(plain(place), "path", "is neither a file nor a folder", "give a file, a folder or a zip")
     if place.is_dir():
         found = [member for file in sorted(place.rglob("*")) if file.is_file() for member in _from(file, place)]
     elif place.suffix.lower() == ".zip" or zipfile.is_zipfile(place):
@@ -91,33 +141,19 @@ def _from(file: Path, folder: Path) -> list[Member]:
 
 def _in_zip(path: Path, prefix: str) -> list[Member]:
     """The members of a zip. Its table of contents is read once; the archive closes when the last member goes."""
-    try:
+    with reading(path, "archive", "is broken or cut short", "fetch it again"):
         archive = zipfile.ZipFile(path)  # outlives this function on purpose
-    except _BROKEN as error:
-        raise _broken(str(path), error) from error
     entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
     for entry in entries:
-        _require_harmless(path, entry)
+        parts = PurePosixPath(entry.filename.replace("\\", "/"))
+        if not parts.parts or parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
+            problem = f"member {entry.filename!r} points outside the archive"
+            raise DataError(plain(path), "zip", problem, "do not trust this file")
+        require_harmless(path, f"zip member {entry.filename!r}", entry.compress_size, entry.file_size)
+    require_harmless(path, "zip", path.stat().st_size, sum(entry.file_size for entry in entries))
     return [Member(prefix + entry.filename, path, entry.filename, archive) for entry in entries]
-
-
-def _require_harmless(path: Path, entry: zipfile.ZipInfo) -> None:
-    parts = PurePosixPath(entry.filename.replace("\\", "/"))
-    if parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
-        raise DataError(path, "zip", f"member {entry.filename!r} points outside the archive", "do not trust this file")
-    if entry.file_size > max(MAX_PLAIN, MAX_RATIO * entry.compress_size):
-        raise DataError(
-            path,
-            "zip",
-            f"member {entry.filename!r} would grow from {entry.compress_size} to {entry.file_size} bytes",
-            "unpack it yourself if you trust it",
-        )
 
 
 def _wanted(name: str, pattern: str) -> bool:
     parts = PurePosixPath(name).parts
     return not any(part.startswith((".", "_")) for part in parts) and fnmatch(parts[-1], pattern)
-
-
-def _broken(source: str, error: BaseException) -> DataError:
-    return DataError(source, "archive", f"is broken or cut short ({error})", "fetch it again")

@@ -3,52 +3,48 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import tempfile
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from btcnb.errors import DataError
 
-@contextlib.contextmanager
-def replacing_file(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`; on success it takes the place of `path`, on an error it is removed."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-        part.chmod(0o666 & ~_umask())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+_STALE = 86_400  # seconds after which a part that a killed process left behind is removed
 
 
 @contextlib.contextmanager
-def replacing_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder beside `path`; on success it takes the place of `path`, on an error it is removed."""
+def replacing(path: str | Path, folder: bool = False) -> Iterator[Path]:
+    """A temporary file (or folder) beside `path`; on success it takes the place of `path`, on an error it is removed.
+
+    What the disk refuses becomes a `DataError`.
+    """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    old = part.with_suffix(".old")
+    part = target.with_name(f".btcnb-{uuid.uuid4().hex[:12]}.part")
+    old = part.with_suffix(".old.part")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for left in target.parent.glob(".btcnb-*.part"):
+            if left.stat().st_mtime < time.time() - _STALE:
+                _remove(left)
+        part.mkdir() if folder else part.touch(exist_ok=False)
         yield part
-        part.chmod(0o777 & ~_umask())
-        if target.exists():
+        if folder and target.exists():
             target.rename(old)
-        part.rename(target)
-    except BaseException:
+        part.replace(target)
+    except OSError as error:
+        problem = f"cannot be written ({error.strerror or error})"
+        raise DataError(target, "path", problem, "check the path, its permissions and the disk's space") from error
+    finally:
         if old.exists() and not target.exists():
             old.rename(target)
-        raise
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(part)
+        _remove(old)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from decimal import Decimal, InvalidOperation
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal, DecimalException
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from btcnb.data.contract import MAX_MONEY, UNKNOWN, plain
 from btcnb.data.readers import scripts
 from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.builder import FINAL_SEQUENCE, Missing, Raw, assemble, raw
+from btcnb.data.readers.guard import guarded, is_address
 from btcnb.data.readers.rpc import Node, fetch_blocks
 from btcnb.data.readers.wallets import attach_wallets, find_wallets
-from btcnb.data.transactions import UNKNOWN, Transactions
-from btcnb.errors import DataError
+from btcnb.data.transactions import Transactions
+from btcnb.errors import DataError, ParameterError
 
 SATOSHI = 100_000_000
 """Satoshi in one bitcoin."""
+_KEYS = re.compile(rb'"(tx|nTx|previousblockhash|merkleroot)"\s*:')
 _DETAIL = "ask the node for `getblock <hash> 2` or, better, `getblock <hash> 3`, which tells previous outputs"
 
 
+@guarded("source")
 def read_bitcoin_core(
     source: str | Path | Node,
     *,
@@ -49,11 +54,14 @@ def read_bitcoin_core(
     wallets:  fill `truth` from `wallets_info.json`, where one lies beside the block files
     progress: show a progress bar (None: on a terminal only)
     """
-    if isinstance(source, Node) or str(source).startswith(("http://", "https://")):
+    for name, height in (("start", start), ("end", end)):
+        if height is not None and type(height) is not int:
+            raise ParameterError(f"{name}: {height!r} is not a height.")
+    if isinstance(source, Node) or (is_address(source) and not Path(source).exists()):
         node = source if isinstance(source, Node) else Node.at(str(source), user, password, cookie)
         blocks: Iterable[tuple[str, Any]] = fetch_blocks(node, start, end, cache, progress)
         return assemble(_parts(blocks, start, end), node.url, missing)
-    found = [member for member in members(source) if member.name.lower().endswith((".json", ".json.gz"))]
+    found = _json(members(source))
     if not found:
         raise DataError(source, "files", "no JSON file is there", "give a folder or zip of `getblock` files")
     bar = tqdm(found, desc="blocks", unit="file", leave=False, disable=None if progress is None else not progress)
@@ -71,10 +79,10 @@ def _blocks(member: Member, alone: bool) -> Iterator[tuple[str, Any]]:
     text = member.read().decode("utf-8", errors="replace").strip()
     try:
         content = json.loads(text, parse_float=Decimal)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         try:
             content = [json.loads(line, parse_float=Decimal) for line in text.splitlines()]
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch it again") from error
     for number, block in enumerate(content if isinstance(content, list) else [content]):
         place = f"{member.source}[{number}]" if isinstance(content, list) else member.source
@@ -93,9 +101,7 @@ def _parts(blocks: Iterable[tuple[str, Any]], start: int | None, end: int | None
         height = _whole(block.get("height"), place, "height")
         if (start is not None and height < start) or (end is not None and height > end):
             continue
-        if height in seen:
-            if block.get("hash") == seen[height][1]:
-                continue
+        if height in seen and block.get("hash") != seen[height][1]:
             raise DataError(place, "height", f"{height} stands in {seen[height][0]} as another block", "keep one chain")
         seen[height] = (place, block.get("hash"), block.get("previousblockhash"))
         parts.append(_part(block, height, place))
@@ -135,7 +141,7 @@ def _part(block: dict[str, Any], height: int, place: str) -> Raw:
             outputs += [_output(number, vout, tx["txid"], where) for vout in tx["vout"]]
         except KeyError as error:
             raise DataError(where, str(error.args[0]), "is missing", _DETAIL) from error
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
             raise DataError(where, "tx", f"is not a transaction ({error})", "fetch the block again") from error
     return raw(transactions, inputs, outputs)
 
@@ -164,6 +170,8 @@ def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, 
     if kind == scripts.TYPE_CODE["nulldata"] or told.startswith("6a"):  # OP_RETURN, also where the node is unsure
         return None, scripts.TYPE_CODE["nulldata"]
     several = script.get("addresses") or []
+    if not isinstance(several, list):
+        raise TypeError("addresses are no list")
     address = script.get("address") or (several[0] if len(several) == 1 else None)
     return address or told or f"{txid}:{number}", kind
 
@@ -172,15 +180,24 @@ def _satoshi(value: Any, where: str, field: str) -> int:
     """Bitcoin, as a decimal, to whole satoshi."""
     try:
         amount = Decimal(str(value)) * SATOSHI
-        whole = int(amount)
-    except (InvalidOperation, ValueError, OverflowError):
-        whole, amount = -1, Decimal("NaN")
-    if whole < 0 or whole != amount:
-        raise DataError(where, field, f"{value!s} is not an amount in bitcoin", "amounts have at most 8 decimals")
-    return whole
+        if 0 <= amount <= MAX_MONEY and amount == int(amount):
+            return int(amount)
+    except DecimalException:
+        pass
+    problem = f"{plain(value)[:60]} is not an amount in bitcoin"
+    raise DataError(where, field, problem, "amounts have at most 8 decimals and 21 million coins")
 
 
 def _whole(value: Any, where: str, field: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise DataError(where, field, f"{value!r} is not a whole number", _DETAIL)
+    if type(value) is not int or value < 0:
+        raise DataError(where, field, f"{plain(repr(value))[:60]} is not a whole number", _DETAIL)
     return value
+
+
+def looks_like_bitcoin_core(head: bytes) -> bool:
+    """Whether a file starts like the JSON of a block."""
+    return head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None
+
+
+def _json(found: Sequence[Member]) -> list[Member]:
+    return [member for member in found if member.name.lower().endswith((".json", ".json.gz"))]

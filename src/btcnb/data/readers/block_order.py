@@ -70,10 +70,12 @@ def fill_positions(placed: Sequence[Placed]) -> None:
             continue
         here = {line.txid: line for line in lines}
         graph = {txid: [spent[0] for spent in line.inputs if spent[0] in here] for txid, line in here.items()}
+        reached: dict[int, int] = {}  # position -> the last one given out behind it: all up to there are taken
         for txid in _parents_first(graph):
             if txid not in position:
                 behind = max((position.get(parent, 0) for parent in graph[txid]), default=0)
-                position[txid] = next(free for free in count(behind + 1) if free not in taken)
+                free = next(free for free in count(reached.get(behind, behind) + 1) if free not in taken)
+                position[txid] = reached[behind] = free
                 taken.add(position[txid])
         for line in lines:
             line.index = position[line.txid]

@@ -14,7 +14,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.transactions import INPUT_COLUMNS, OUTPUT_COLUMNS, TRANSACTION_COLUMNS, UNKNOWN, Transactions
+from btcnb.data.contract import (
+    INPUT_COLUMNS,
+    MAX_MONEY,
+    OUTPUT_COLUMNS,
+    TRANSACTION_COLUMNS,
+    UNKNOWN,
+    gate,
+    require,
+    texts,
+)
+from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 
 IntArray = npt.NDArray[np.int64]
@@ -27,6 +37,10 @@ FINAL_SEQUENCE = 0xFFFFFFFF
 
 class MissingOutputsWarning(UserWarning):
     """Some inputs spend outputs that neither the source nor the table tells."""
+
+
+class RepeatedTransactionsWarning(UserWarning):
+    """Some transactions stand in the source more than once, with the same content."""
 
 
 @dataclass(frozen=True)
@@ -44,47 +58,49 @@ class Raw:
     outputs: Columns
 
 
-RAW_INPUTS = tuple(column for column in INPUT_COLUMNS if column != "spent_output")
-RAW_OUTPUTS = tuple(OUTPUT_COLUMNS)
-
-
-def columns(rows: Sequence[tuple[Any, ...]], names: Sequence[str], kinds: dict[str, str]) -> Columns:
-    """Row tuples as one array per name; "str" columns and addresses become object arrays."""
-    lists = zip(*rows, strict=True) if rows else ([] for _ in names)
-    return {
-        name: np.fromiter(values, dtype=object, count=len(rows))
-        if kinds[name] == "str" or name == "address"
-        else np.array(values, dtype=kinds[name])
-        for name, values in zip(names, lists, strict=True)
-    }
+_TEXT = {"address": "str"}
+RAW: dict[str, dict[str, str]] = {
+    "transactions": TRANSACTION_COLUMNS,
+    "inputs": {name: kind for name, kind in INPUT_COLUMNS.items() if name != "spent_output"} | _TEXT,
+    "outputs": OUTPUT_COLUMNS | _TEXT,
+}
+"""Table -> its columns and types as a reader tells them: addresses are still text."""
 
 
 def raw(
     transactions: Sequence[tuple[Any, ...]], inputs: Sequence[tuple[Any, ...]], outputs: Sequence[tuple[Any, ...]]
 ) -> Raw:
-    """A part from row tuples, in the order of `TRANSACTION_COLUMNS`, `RAW_INPUTS` and `RAW_OUTPUTS`."""
-    return Raw(
-        columns(transactions, tuple(TRANSACTION_COLUMNS), TRANSACTION_COLUMNS),
-        columns(inputs, RAW_INPUTS, INPUT_COLUMNS),
-        columns(outputs, RAW_OUTPUTS, OUTPUT_COLUMNS),
-    )
+    """A part from row tuples, in the order of the columns in `RAW`; values of any type, which `assemble` checks."""
+    tables = []
+    for rows, names in zip((transactions, inputs, outputs), RAW.values(), strict=True):
+        lists = zip(*rows, strict=True) if rows else ([] for _ in names)
+        tables.append({name: _array(list(values)) for name, values in zip(names, lists, strict=True)})
+    return Raw(*tables)
+
+
+def _array(values: list[Any]) -> npt.NDArray[Any]:
+    """Of whole numbers where all are such and fit 64 bits, else of objects."""
+    if set(map(type, values)) <= {int, bool}:
+        try:
+            return np.array(values, dtype=None if values else np.int64)
+        except OverflowError:
+            pass
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def assemble(parts: Sequence[Raw], source: str, missing: Missing = "warn") -> Transactions:
     """Transactions in chain order, previous outputs resolved inside the table, address ids by first appearance.
 
-    A transaction listed twice (same hash and block) counts once. `missing` says what to do about inputs whose address
-    or value neither the source nor an earlier output tells: "warn" and "ignore" keep them with -1 (and count them in
-    one warning), "error" raises.
+    This is the gate of every reader: types, ranges, texts and amounts are checked here, whatever a part holds. A
+    transaction listed again with the same content counts once (one warning tells how many); with other content it is
+    refused. `missing` says what to do about inputs whose address or value neither the source nor an earlier output
+    tells: "warn" and "ignore" keep them with -1 (and count them in one warning), "error" raises.
     """
     if missing not in ("warn", "error", "ignore"):
         raise ParameterError(f"missing: {missing!r} is not one of 'warn', 'error', 'ignore'.")
-    whole = _joined(parts)
-    if not len(whole.transactions["hash"]):
-        raise DataError(source, "transactions", "there are none", "check the path, the heights and the pattern")
-    whole = _reordered(whole, _chain_order(whole.transactions))
+    whole = _gated(parts, source)
+    whole = _reordered(whole, _chain_order(whole, source))
     _number_blocks(whole.transactions)
-    _require_amounts(whole, source)
     _resolve(whole, source)
     _fill_fees(whole, source)
     _report_missing(whole.inputs, source, missing)
@@ -98,30 +114,67 @@ def assemble(parts: Sequence[Raw], source: str, missing: Missing = "warn") -> Tr
     )
 
 
-def _joined(parts: Sequence[Raw]) -> Raw:
+def _gated(parts: Sequence[Raw], source: str) -> Raw:
+    """All parts as one, every value of the right type and inside its range."""
     first = np.cumsum([0, *(len(part.transactions["hash"]) for part in parts)])
+    if not first[-1]:
+        raise DataError(source, "transactions", "there are none", "check the path, the heights and the pattern")
     tables: list[Columns] = []
-    for table, names in (
-        ("transactions", tuple(TRANSACTION_COLUMNS)),
-        ("inputs", RAW_INPUTS),
-        ("outputs", RAW_OUTPUTS),
-    ):
-        pieces = [getattr(part, table) for part in parts] or [getattr(raw([], [], []), table)]
-        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in names}
-        if "tx" in names:
+    for table, kinds in RAW.items():
+        pieces = [getattr(part, table) for part in parts]
+        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in kinds}
+        if "tx" in kinds:
             joined["tx"] = np.concatenate([piece["tx"] + base for piece, base in zip(pieces, first, strict=False)])
-        tables.append(joined)
+        tables.append(gate(joined, kinds, source, table, unnumbered=True))
+    texts(tables[0]["hash"], source, "transactions.hash")
+    fee = tables[0]["fee"]
+    require(fee <= MAX_MONEY, fee, source, "transactions.fee", f"expected at most {MAX_MONEY}")
     return Raw(*tables)
 
 
-def _chain_order(transactions: Columns) -> IntArray:
+def _chain_order(part: Raw, source: str) -> IntArray:
     """Rows in chain order without repeats. Blocks with an unknown index keep file order, coinbase first."""
+    transactions = part.transactions
     block, index = transactions["block_number"], transactions["index"].copy()
     loose = np.isin(block, np.unique(block[index < 0]))
     index[loose] = np.where(transactions["is_coinbase"][loose], -1, 0)
     order = np.lexsort((index, block))
-    twice = pd.DataFrame({"hash": transactions["hash"], "block": block}).iloc[order].duplicated().to_numpy()
-    return order[~twice]
+    named = pd.Series(transactions["hash"])
+    if named.is_unique:
+        return order
+    _require_same(part, named, source)
+    again = pd.DataFrame({"hash": named, "block": block}).iloc[order].duplicated().to_numpy()
+    if again.any():
+        warnings.warn(
+            f"{source}: {again.sum()} transactions stand there again, with the same content; each counts once.",
+            RepeatedTransactionsWarning,
+            5,
+        )
+    return order[~again]
+
+
+def _require_same(part: Raw, named: pd.Series, source: str) -> None:
+    """Refuse a hash that stands for two transactions. Only the coinbases of two early blocks stand in two blocks."""
+    code = pd.factorize(named)[0]
+    often = np.bincount(code)
+    told = pd.DataFrame(part.transactions)[often[code] > 1]
+    blocks = told.groupby("hash")["block_number"].transform("nunique")
+    alone = told.drop(columns=["block_number", "block_timestamp"]).drop_duplicates()
+    placed = told.drop_duplicates()
+    bad = [
+        *alone.loc[alone["hash"].duplicated(), "hash"],
+        *placed.loc[placed.duplicated(["hash", "block_number"]), "hash"],
+        *told.loc[~told["is_coinbase"] & (blocks > 1), "hash"],
+    ]
+    for side in (part.inputs, part.outputs):
+        rows = pd.DataFrame(side).assign(tx=code[side["tx"]])
+        rows = rows[often[rows["tx"]] > 1]
+        seen = rows.groupby(list(rows), dropna=False, sort=False).size()
+        owner = seen.index.get_level_values("tx").to_numpy()
+        bad += [named.iloc[int(np.argmax(code == one))] for one in owner[seen.to_numpy() != often[owner]][:1]]
+    if bad:
+        problem = f"{bad[0]} stands there twice with other content"
+        raise DataError(source, "transactions.hash", problem, "keep the right one")
 
 
 def _reordered(part: Raw, order: IntArray) -> Raw:
@@ -206,7 +259,7 @@ def _fill_fees(part: Raw, source: str) -> None:
             f"{part.transactions['hash'][at]} pays out {paid[at]} satoshi and takes in {received[at]}",
             "check its inputs and the unit of the amounts",
         )
-    part.transactions["fee"] = np.maximum(fee, UNKNOWN)
+    part.transactions["fee"] = fee
 
 
 def _sum(groups: IntArray, values: IntArray, number: int) -> IntArray:
@@ -239,15 +292,3 @@ def _number_addresses(part: Raw) -> npt.NDArray[Any]:
     codes, addresses = pd.factorize(merged)
     inputs["address"], outputs["address"] = codes[input_place], codes[output_place]
     return np.asarray(addresses, dtype=object)
-
-
-def _require_amounts(part: Raw, source: str) -> None:
-    bad = part.outputs["value"] < 0
-    if bad.any():
-        at = int(bad.argmax())
-        raise DataError(
-            source,
-            "outputs.value",
-            f"one of {part.transactions['hash'][part.outputs['tx'][at]]} holds {part.outputs['value'][at]} satoshi",
-            "amounts are at least 0",
-        )

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from btcnb.data.readers import scripts
 from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.block_order import block_ranks, fill_positions
 from btcnb.data.readers.builder import FINAL_SEQUENCE, Raw, assemble, raw
+from btcnb.data.readers.guard import guarded
 from btcnb.data.transactions import UNKNOWN, Transactions
 from btcnb.errors import DataError
 
@@ -48,7 +50,12 @@ class _Line:
     outputs: list[tuple[str, str, str]]  # value, script, type
     files: list[str] = field(default_factory=list)
 
+    def told(self) -> tuple[Any, ...]:
+        """All but the position in the block, which some files do not know."""
+        return self.block, self.time, self.inputs, self.outputs
 
+
+@guarded("path")
 def read_dumplings(
     path: str | Path, names: str | Sequence[str] | None = None, heights: Mapping[str, int] | None = None
 ) -> Transactions:
@@ -65,11 +72,14 @@ def read_dumplings(
     """
     lines: dict[str, _Line] = {}
     for member in _chosen(path, names):
+        file = member.stem
         for line in _parsed(member):
             known = lines.setdefault(line.txid, line)
+            if known.told() != line.told():
+                raise DataError(member.source, "txid", f"{line.txid} stands there twice with other content", "keep one")
             known.index = max(known.index, line.index)
-            if member.stem not in known.files:
-                known.files.append(member.stem)
+            if file not in known.files:
+                known.files.append(file)
     listed = list(lines.values())
     fill_positions(listed)
     txs = assemble([_raw(listed, _numbers(listed, heights, path))], str(path))
@@ -88,23 +98,26 @@ def _chosen(path: str | Path, names: str | Sequence[str] | None) -> list[Member]
         raise DataError(path, "files", "no Dumplings file (*.txt) is there", "check the path and the names")
     if len(found) == 1:
         return found
-    return [member for member in found if _looks_like_dumplings(member)]
+    return [member for member in found if _is_wanted(member)]
 
 
-def _looks_like_dumplings(member: Member) -> bool:
+def looks_like_dumplings(head: bytes) -> bool:
+    """Whether the first line has the separator behind a transaction id."""
+    return re.match(rb"(\xef\xbb\xbf)?\s*[0-9a-f]{64}:::", head) is not None
+
+
+def _is_wanted(member: Member) -> bool:
     """A known name, whatever it holds; or any text whose first line has the separator."""
-    if any(fnmatch(member.stem, pattern) for pattern in _KNOWN_FILES):
-        return True
-    with member.open() as stream:
-        return b":::" in stream.readline()
+    return any(fnmatch(member.stem, pattern) for pattern in _KNOWN_FILES) or b":::" in member.head(256)
 
 
 def _parsed(member: Member) -> Iterator[_Line]:
+    source = member.source
     with member.open() as stream:
         for number, content in enumerate(stream, start=1):
             text = content.decode("utf-8-sig", errors="replace").strip()
             if text:
-                yield _line(text, f"{member.source}, line {number}")
+                yield _line(text, f"{source}, line {number}")
 
 
 def _line(text: str, where: str) -> _Line:

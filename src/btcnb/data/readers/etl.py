@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -11,11 +12,15 @@ from btcnb.data.readers.builder import Missing, Raw, assemble
 from btcnb.data.readers.etl_columns import SATOSHI_PER
 from btcnb.data.readers.etl_json import read_json
 from btcnb.data.readers.etl_parquet import read_parquet
-from btcnb.data.readers.sidecar import is_sidecar, restore, sidecar_of
+from btcnb.data.readers.guard import guarded
+from btcnb.data.readers.sidecar import SUFFIX, restore, sidecar_of
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 
+_KEYS = re.compile(rb'"(block_number|spent_transaction_hash|outputs)"\s*:')
 
+
+@guarded("path")
 def read_etl(
     path: str | Path,
     *,
@@ -36,7 +41,7 @@ def read_etl(
     """
     if unit not in SATOSHI_PER:
         raise ParameterError(f"unit: {unit!r} is not one of {', '.join(SATOSHI_PER)}.")
-    found = [member for member in members(path, pattern) if not is_sidecar(member.name)]
+    found = [member for member in members(path, pattern) if not member.name.endswith(SUFFIX)]
     if not found:
         raise DataError(path, "files", "there are none", "check the path and the pattern")
     parts = [part for member in found for part in _parts(member, SATOSHI_PER[unit])]
@@ -45,7 +50,10 @@ def read_etl(
     return restore(txs, sidecar) if sidecar.exists() else txs
 
 
+def looks_like_etl(head: bytes) -> bool:
+    """Whether a file starts like Parquet, or like JSON with the schema's own keys."""
+    return head.startswith(b"PAR1") or (head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None)
+
+
 def _parts(member: Member, unit: int) -> Iterator[Raw]:
-    with member.open() as stream:
-        parquet = stream.read(4) == b"PAR1"
-    return read_parquet(member, unit) if parquet else read_json(member, unit)
+    return read_parquet(member, unit) if member.head(4) == b"PAR1" else read_json(member, unit)

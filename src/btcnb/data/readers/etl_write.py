@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from collections.abc import Iterator
@@ -13,15 +14,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from btcnb.data.readers.atomic import replacing_file
-from btcnb.data.readers.sidecar import sidecar_of, write_sidecar
+from btcnb.data.readers.atomic import replacing
+from btcnb.data.readers.guard import guarded
+from btcnb.data.readers.sidecar import sidecar_content, sidecar_of
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
 from btcnb.errors import ParameterError
 
 ROWS_A_GROUP = 20_000
 _JSON = (".json", ".jsonl", ".ndjson")
+_SAME = ("size", "virtual_size", "version", "lock_time", "block_number", "block_timestamp", "is_coinbase", "index")
 
 
+@guarded("path")
 def write_etl(txs: Transactions, path: str | Path, sidecar: bool | None = None) -> Path:
     """Write `.jsonl`, `.json` or `.ndjson` (also `.gz`), or `.parquet`; the file appears whole or not at all.
 
@@ -30,23 +34,23 @@ def write_etl(txs: Transactions, path: str | Path, sidecar: bool | None = None) 
     and ids are then numbered by first appearance). Columns that a source added to the contract's are not written.
     """
     target = Path(path)
-    suffixes = [suffix.lower() for suffix in target.suffixes]
-    packed = suffixes[-1:] == [".gz"]
-    kind = (suffixes[:-1] if packed else suffixes)[-1:]
-    if kind == [".parquet"] and not packed:
-        with replacing_file(target) as part:
-            _write_parquet(txs, part)
-    elif kind and kind[0] in _JSON:
-        with replacing_file(target) as part, gzip.open(part, "wt") if packed else part.open("w") as stream:
-            stream.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in _records(txs))
-    else:
+    *_, kind, packing = ["", "", *(suffix.lower() for suffix in target.suffixes)]
+    if packing != ".gz":
+        kind, packing = packing, ""
+    if kind not in _JSON and (kind, packing) != (".parquet", ""):
         raise ParameterError(
             f"path: {target.name} ends neither in .jsonl, .json, .ndjson (or these with .gz) nor .parquet."
         )
     beside = sidecar_of(target)
-    if sidecar or (sidecar is None and txs.truth is not None):
-        write_sidecar(txs, beside)
-    else:
+    with replacing(target) as part, contextlib.ExitStack() as stack:
+        if sidecar or (sidecar is None and txs.truth is not None):
+            stack.enter_context(replacing(beside)).write_bytes(sidecar_content(txs))
+        if kind == ".parquet":
+            _write_parquet(txs, part)
+        else:
+            with gzip.open(part, "wt") if packing else part.open("w") as stream:
+                stream.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in _records(txs))
+    if not (sidecar or (sidecar is None and txs.truth is not None)):
         beside.unlink(missing_ok=True)  # one from an earlier write would no longer fit
     return target
 
@@ -57,7 +61,7 @@ def _records(txs: Transactions) -> Iterator[dict[str, Any]]:
 
 
 def _write_parquet(txs: Transactions, path: Path) -> None:
-    with pq.ParquetWriter(path, _table(txs, 0, 0).schema) as writer:
+    with pq.ParquetWriter(path, _table(txs, 0, 0).schema, write_page_checksum=True) as writer:
         for first in range(0, len(txs), ROWS_A_GROUP):
             writer.write_table(_table(txs, first, min(first + ROWS_A_GROUP, len(txs))))
 
@@ -67,24 +71,15 @@ def _table(txs: Transactions, first: int, last: int) -> Any:
     head = txs.transactions.iloc[first:last]
     into, out = txs.input_offsets()[first : last + 1], txs.output_offsets()[first : last + 1]
     inputs, outputs = txs.inputs.iloc[into[0] : into[-1]], txs.outputs.iloc[out[0] : out[-1]]
-    value = inputs["value"].to_numpy()
-    count = len(head)
     columns = {
         "hash": pa.array(head["hash"].to_numpy(dtype=object), pa.string()),
-        "size": pa.array(head["size"].to_numpy()),
-        "virtual_size": pa.array(head["virtual_size"].to_numpy()),
-        "version": pa.array(head["version"].to_numpy()),
-        "lock_time": pa.array(head["lock_time"].to_numpy()),
-        "block_number": pa.array(head["block_number"].to_numpy()),
-        "block_hash": pa.nulls(count, pa.string()),
-        "block_timestamp": pa.array(head["block_timestamp"].to_numpy()),
-        "is_coinbase": pa.array(head["is_coinbase"].to_numpy()),
-        "index": pa.array(head["index"].to_numpy()),
+        **{name: pa.array(head[name].to_numpy()) for name in _SAME},
+        "block_hash": pa.nulls(len(head), pa.string()),
         "inputs": pa.ListArray.from_arrays(pa.array(into - into[0], pa.int32()), _inputs(txs, inputs)),
         "outputs": pa.ListArray.from_arrays(pa.array(out - out[0], pa.int32()), _outputs(txs, outputs)),
         "input_count": pa.array(np.diff(into)),
         "output_count": pa.array(np.diff(out)),
-        "input_value": _sums(value, into - into[0]),
+        "input_value": _sums(inputs["value"].to_numpy(), into - into[0]),
         "output_value": _sums(outputs["value"].to_numpy(), out - out[0]),
         "fee": _known(head["fee"].to_numpy()),
     }
@@ -98,52 +93,40 @@ def _inputs(txs: Transactions, inputs: Any) -> Any:
     hashes[inputs["spent_transaction_hash"].isna().to_numpy()] = None
     parents = txs.outputs["tx"].to_numpy()[spent[inside]]
     hashes[inside] = txs.transactions["hash"].to_numpy(dtype=object)[parents]
-    address = inputs["address"].to_numpy()
-    rows = len(inputs)
-    return pa.StructArray.from_arrays(
-        [
-            pa.array(inputs["index"].to_numpy()),
-            pa.array(hashes, pa.string()),
-            _known(inputs["spent_output_index"].to_numpy()),
-            pa.nulls(rows, pa.string()),
-            pa.nulls(rows, pa.string()),
-            pa.array(inputs["sequence"].to_numpy()),
-            pa.nulls(rows, pa.int64()),
-            _types(inputs["script_type"].to_numpy()),
-            _lists([txs.addresses[a] if a >= 0 else None for a in address]),
-            _known(inputs["value"].to_numpy()),
-        ],
-        names=[
-            "index",
-            "spent_transaction_hash",
-            "spent_output_index",
-            "script_asm",
-            "script_hex",
-            "sequence",
-            "required_signatures",
-            "type",
-            "addresses",
-            "value",
-        ],
+    absent = pa.nulls(len(inputs), pa.string())
+    return _records_of(
+        index=pa.array(inputs["index"].to_numpy()),
+        spent_transaction_hash=pa.array(hashes, pa.string()),
+        spent_output_index=_known(inputs["spent_output_index"].to_numpy()),
+        script_asm=absent,
+        script_hex=absent,
+        sequence=pa.array(inputs["sequence"].to_numpy()),
+        required_signatures=absent.cast(pa.int64()),
+        type=_types(inputs["script_type"].to_numpy()),
+        addresses=_lists([txs.addresses[a] if a >= 0 else None for a in inputs["address"].to_numpy()]),
+        value=_known(inputs["value"].to_numpy()),
     )
 
 
 def _outputs(txs: Transactions, outputs: Any) -> Any:
     owner = [txs.addresses[a] if a >= 0 else None for a in outputs["address"].to_numpy()]
     script = [_is_hex(text) for text in owner]
-    rows = len(outputs)
-    return pa.StructArray.from_arrays(
-        [
-            pa.array(outputs["index"].to_numpy()),
-            pa.nulls(rows, pa.string()),
-            pa.array([text if is_hex else None for text, is_hex in zip(owner, script, strict=True)], pa.string()),
-            pa.nulls(rows, pa.int64()),
-            _types(outputs["script_type"].to_numpy()),
-            _lists([None if is_hex else text for text, is_hex in zip(owner, script, strict=True)]),
-            pa.array(outputs["value"].to_numpy()),
-        ],
-        names=["index", "script_asm", "script_hex", "required_signatures", "type", "addresses", "value"],
+    absent = pa.nulls(len(outputs), pa.string())
+    return _records_of(
+        index=pa.array(outputs["index"].to_numpy()),
+        script_asm=absent,
+        script_hex=pa.array(
+            [text if is_hex else None for text, is_hex in zip(owner, script, strict=True)], pa.string()
+        ),
+        required_signatures=absent.cast(pa.int64()),
+        type=_types(outputs["script_type"].to_numpy()),
+        addresses=_lists([None if is_hex else text for text, is_hex in zip(owner, script, strict=True)]),
+        value=pa.array(outputs["value"].to_numpy()),
     )
+
+
+def _records_of(**fields: Any) -> Any:
+    return pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
 
 
 def _is_hex(text: str | None) -> bool:

@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 
 from btcnb.data.readers.archives import Member, members
+from btcnb.data.readers.guard import guarded, reading
 from btcnb.data.transactions import UNKNOWN, Transactions, Truth
 from btcnb.errors import DataError
 
 WALLETS_FILE = "wallets_info.json"
 
 
+@guarded("path")
 def read_wallet_owners(path: str | Path) -> dict[str, str]:
     """Address -> wallet name, from a `wallets_info.json`, or from the folder or zip it lies in."""
     owners = find_wallets([member for member in members(path) if member.stem == Path(path).stem] or members(path))
@@ -36,6 +38,7 @@ def find_wallets(found: Sequence[Member]) -> dict[str, str] | None:
     return None
 
 
+@guarded("owners")
 def attach_wallets(txs: Transactions, owners: Mapping[str, str]) -> Transactions:
     """The same transactions with `truth`: the wallet of each address (-1 unknown); wallets in order of their names."""
     names = sorted(set(owners.values()))
@@ -46,26 +49,14 @@ def attach_wallets(txs: Transactions, owners: Mapping[str, str]) -> Transactions
 
 
 def _owners(member: Member) -> dict[str, str]:
-    try:
+    """Address -> wallet, from wallet -> address -> key, or wallet -> list of keys that hold an `address`."""
+    with reading(member.source, "JSON", "is broken or cut short", "fetch it again"):
         content: Any = json.loads(member.read())
-    except ValueError as error:
-        raise DataError(member.source, "JSON", f"is broken or cut short ({error})", "fetch it again") from error
     owners: dict[str, str] = {}
-    for wallet, addresses in _addresses(content, member).items():
-        for address in addresses:
-            if owners.setdefault(address, wallet) != wallet:
-                raise DataError(member.source, address, f"belongs to {owners[address]} and {wallet}", "keep one owner")
+    with reading(member.source, "wallets", "is not wallet -> address -> key", "fix it, or read with wallets=False"):
+        for wallet, keys in content.items():
+            for address in keys if isinstance(keys, dict) else [key["address"] for key in keys]:
+                if owners.setdefault(address, wallet) != wallet:
+                    problem = f"belongs to {owners[address]} and {wallet}"
+                    raise DataError(member.source, str(address), problem, "keep one owner")
     return owners
-
-
-def _addresses(content: Any, member: Member) -> dict[str, list[str]]:
-    """Wallet -> its addresses, from wallet -> address -> key, or wallet -> list of keys that hold an `address`."""
-    try:
-        return {
-            wallet: list(keys) if isinstance(keys, dict) else [key["address"] for key in keys]
-            for wallet, keys in content.items()
-        }
-    except (AttributeError, KeyError, TypeError) as error:
-        raise DataError(
-            member.source, "wallets", "is not wallet -> address -> key", "fix it, or read with wallets=False"
-        ) from error

@@ -1,0 +1,656 @@
+"""Whatever bytes come in: a result, or an error of ours; nothing else, and soon. Then the known faults one by one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import socket
+import threading
+import time
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from builders import BTC, chain
+from core_blocks import blocks
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from btcnb.data import (
+    AddressGraph,
+    Node,
+    Transactions,
+    attach_wallets,
+    build_graph,
+    read_bitcoin_core,
+    read_dumplings,
+    read_etl,
+    read_release,
+    read_wallet_owners,
+    write_etl,
+    write_release,
+)
+from btcnb.data.readers import READERS, RepeatedTransactionsWarning, archives, sniff
+from btcnb.data.release import read_release_splits
+from btcnb.errors import BtcnbError, DataError, ParameterError
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+often = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+READ = {name: reader.read for name, reader in READERS.items()} | {
+    "release": read_release,
+    "splits": read_release_splits,
+    "wallets": read_wallet_owners,
+    "sniff": sniff,
+}
+
+
+def story() -> Transactions:
+    return (
+        chain(start_block=5)
+        .coinbase("pool", 50 * BTC)
+        .pay("pool", {"alice": 20 * BTC, "pool2": 30 * BTC - 7})
+        .pay(["alice", "pool2"], {"shop": 50 * BTC - 9})
+        .owners(alice="alice", pool="pool pool2")
+        .build("simulated story")
+    )
+
+
+def graph() -> AddressGraph:
+    return build_graph(story(), labels=np.array([0, 1, 1, 2]))
+
+
+def harmless(call, *args, **options):
+    """The result, or None where btcnb refuses; anything else fails, and so does taking long."""
+    start = time.monotonic()
+    try:
+        return call(*args, **options)
+    except BtcnbError as error:
+        assert "\n" not in str(error)
+        return None
+    finally:
+        assert time.monotonic() - start < 20
+
+
+# Any bytes, and good files damaged --------------------------------------------------------------------------------
+
+LINE = f"{'a' * 64}:::{'b' * 64}:::1:::1600000000:::{'c' * 64}-0-7+0014{'ab' * 20}+x:::5+0014{'cd' * 20}+x\n"
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> dict[str, bytes]:
+    """One small good file of every kind, by name."""
+    folder = tmp_path_factory.mktemp("good")
+    for suffix in ("jsonl", "json.gz", "parquet"):
+        write_etl(story(), folder / f"t.{suffix}", sidecar=False)
+    (folder / "block.json").write_text(json.dumps(blocks(story(), 3)))
+    (folder / "wallets_info.json").write_text(json.dumps({"w": {"alice": {}}, "v": [{"address": "pool"}]}))
+    (folder / "WasabiCoinJoins.txt").write_text(LINE)
+    with zipfile.ZipFile(folder / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / "block.json", "block.json")
+        archive.writestr("x.txt", LINE)
+    for name, table in (("nodes", graph().nodes), ("edges", graph().edges), ("clusters", graph().clusters)):
+        table.to_csv(folder / f"{name}.csv", index=False)
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+NAMES = [
+    "t.jsonl",
+    "t.json.gz",
+    "t.parquet",
+    "block.json",
+    "wallets_info.json",
+    "WasabiCoinJoins.txt",
+    "z.zip",
+    "nodes.csv",
+    "clusters.parquet",
+]
+
+
+@pytest.mark.parametrize("reader", READ)
+@often
+@given(st.binary(max_size=300), st.sampled_from(NAMES))
+@example(b"", "z.zip")
+@example(b"PAR1PAR1", "t.parquet")
+@example(b"[" * 100_000, "block.json")
+@example(b'{"outputs":' + b"[" * 100_000, "t.jsonl")
+@example(b'{"hash": 1e999999999}', "t.jsonl")
+@example(b"\x1f\x8b\x08\x00", "t.json.gz")
+def test_any_bytes(tmp_path, reader, content, name):
+    (tmp_path / name).write_bytes(content)
+    harmless(READ[reader], tmp_path / name)
+    (tmp_path / name).unlink()
+
+
+def applied(content: bytes, changes: list[tuple[float, int]], cut: float) -> bytes:
+    damaged = bytearray(content)
+    for place, value in changes:
+        damaged[int(place * (len(damaged) - 1))] = value
+    return bytes(damaged[: max(1, int(len(damaged) * cut))])
+
+
+flips = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@often
+@given(flips, st.just(1.0) | st.floats(0, 1))
+def test_flipped_and_missing_bytes(tmp_path, good, name, changes, cut):
+    readers = {"wallets_info.json": ["wallets"], "WasabiCoinJoins.txt": ["dumplings"], "z.zip": ["core", "dumplings"]}
+    readers |= {"block.json": ["core"], "nodes.csv": ["release"], "clusters.parquet": ["release"]}
+    for other in ("nodes", "edges", "clusters") if readers.get(name) == ["release"] else ():
+        suffix = Path(name).suffix
+        (tmp_path / f"{other}{suffix}").write_bytes(good[f"{other}{suffix}"])
+    (tmp_path / name).write_bytes(applied(good[name], changes, cut))
+    for reader in ["sniff", *readers.get(name, ["etl"])]:
+        harmless(READ[reader], tmp_path if reader == "release" else tmp_path / name)
+
+
+# Good structure, odd values ---------------------------------------------------------------------------------------
+
+odd = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.sampled_from([2**31, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, 21 * 10**14, 21 * 10**14 + 1, -1])
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["\ud800", "1e999999999", "NaN", "Infinity", "2020-01-01", "0001-01-01T00:00:00+23:59"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def paths(value, here=()):
+    yield here
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inside:
+        yield from paths(one, (*here, key))
+
+
+def changed(value, path, new):
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = changed(copy[path[0]], path[1:], new)
+    return copy
+
+
+def etl_rows() -> list:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = write_etl(story(), Path(folder) / "t.jsonl", sidecar=False)
+        return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+ROWS, BLOCKS = etl_rows(), blocks(story(), 3)
+
+
+@often
+@given(st.sampled_from(list(paths(ROWS))[1:]), odd, st.sampled_from(["satoshi", "btc"]))
+def test_odd_values_in_etl(tmp_path, path, value, unit):
+    rows = changed(ROWS, path, value)
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    txs = harmless(read_etl, tmp_path / "t.jsonl", unit=unit)
+    if txs is not None:
+        assert txs.outputs["value"].between(0, 21 * 10**14).all()
+        assert all(type(address) is str for address in txs.addresses)
+    try:
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    except (pa.ArrowException, AttributeError, TypeError, ValueError, OverflowError):
+        return  # Arrow cannot say such a thing
+    harmless(read_etl, tmp_path / "t.parquet", unit=unit)
+
+
+@often
+@given(st.sampled_from(list(paths(BLOCKS))), odd)
+def test_odd_values_in_blocks(tmp_path, path, value):
+    (tmp_path / "b.json").write_text(json.dumps(changed(BLOCKS, path, value)))
+    harmless(read_bitcoin_core, tmp_path / "b.json")
+
+
+@often
+@given(st.data(), odd)
+def test_odd_values_in_sidecars_and_meta(tmp_path, data, value):
+    path = write_etl(story(), tmp_path / "t.jsonl")
+    sidecar = tmp_path / "t.jsonl.truth.json.gz"
+    content = json.loads(gzip.decompress(sidecar.read_bytes()))
+    place = data.draw(st.sampled_from(list(paths(content))))
+    sidecar.write_bytes(gzip.compress(json.dumps(changed(content, place, value)).encode()))
+    harmless(read_etl, path)
+    meta = write_release(graph(), tmp_path / "g") / "meta.json"
+    content = json.loads(meta.read_text())
+    place = data.draw(st.sampled_from(list(paths(content))))
+    meta.write_text(json.dumps(changed(content, place, value)))
+    harmless(read_release, tmp_path / "g")
+
+
+@often
+@given(st.data(), odd)
+def test_odd_values_in_tables(tmp_path, data, value):
+    name = data.draw(st.sampled_from(["transactions", "inputs", "outputs"]))
+    tables = {one: getattr(story(), one).astype(object) for one in ("transactions", "inputs", "outputs")}
+    column = data.draw(st.sampled_from(list(tables[name].columns)))
+    tables[name][column] = pd.Series([value, *tables[name][column].tolist()[1:]], dtype=object)
+    harmless(Transactions.checked, **tables, addresses=story().addresses)
+    kept = {one: getattr(graph(), one).astype(object) for one in ("nodes", "edges", "clusters")}
+    name = data.draw(st.sampled_from(["nodes", "edges", "clusters"]))
+    column = data.draw(st.sampled_from(list(kept[name].columns)))
+    kept[name][column] = pd.Series([value, *kept[name][column].tolist()[1:]], dtype=object).infer_objects()
+    for table in kept:
+        kept[table] = kept[table].infer_objects()
+    strange = AddressGraph(**kept)
+    harmless(write_release, strange, tmp_path / "g")
+    harmless(strange.validated)
+
+
+@often
+@given(odd)
+def test_odd_arguments(tmp_path, value):
+    good = write_etl(story(), tmp_path / "t.jsonl")
+    for call, args, options in (
+        *((read, (value,), {}) for read in READ.values()),
+        (read_etl, (good,), {"pattern": value}),
+        (read_etl, (good,), {"missing": value}),
+        (read_bitcoin_core, (good,), {"start": value}),
+        (read_dumplings, (good,), {"names": value}),
+        (read_dumplings, (good,), {"heights": value}),
+        (write_etl, (story(), value), {}),
+        (write_etl, (value, tmp_path / "x.jsonl"), {}),
+        (write_release, (value, tmp_path / "x"), {}),
+        (write_release, (graph(), value), {}),
+        (attach_wallets, (story(), value), {}),
+        (Node, (value,), {}),
+        (story().select, (value,), {}),
+    ):
+        if (
+            isinstance(value, str)
+            and Path(value).anchor == ""
+            and call in (write_etl, write_release)
+            and args[1] is value
+        ):
+            args = (args[0], str(tmp_path / "out" / value))  # not beside the tests
+        harmless(call, *args, **options)
+
+
+# The gate ---------------------------------------------------------------------------------------------------------
+
+
+def put(path, value):
+    def change(rows):
+        return changed(rows, path, value)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (put((1, "inputs", 0, "spent_output_index"), 2**32), "spent_output_index: row 0 holds 4294967296"),
+        (put((2, "outputs", 0, "value"), 21 * 10**14 + 1), "outputs.value: row 3 holds 2100000000000001"),
+        (put((2, "outputs", 0, "value"), 2**62), "outputs.value"),
+        (put((2, "outputs", 0, "value"), 2**63), "is not a whole number"),
+        (put((0, "block_timestamp"), float("inf")), "'inf' is not a time"),
+        (put((0, "block_timestamp"), 2**32), "block_timestamp: row 0 holds 4294967296"),
+        (put((0, "block_timestamp"), -5), "block_timestamp: row 0 holds -5"),
+        (put((0, "is_coinbase"), []), "is neither true nor false"),
+        (put((0, "hash"), ["x"]), "hash: ['x'] stands where text belongs"),
+        (put((1, "outputs", 0, "type"), ["x"]), "outputs[0].type"),
+        (put((1, "outputs", 0, "addresses"), [["x"]]), "is no list of texts"),
+        (put((1, "outputs", 0, "addresses"), ["\ud800"]), "codec can't encode"),
+    ],
+)
+def test_what_no_chain_holds_is_refused(tmp_path, change, message):
+    (tmp_path / "t.json").write_text("".join(json.dumps(row) + "\n" for row in change(ROWS)))
+    with pytest.raises(DataError) as error:
+        read_etl(tmp_path / "t.json")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_one_text_is_one_address(tmp_path, form):
+    rows = [
+        {"hash": "t", "block_number": 1, "outputs": [{"value": 7, "addresses": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"}]}
+    ]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    assert read_etl(tmp_path / f"t.{form}").addresses.tolist() == ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"]
+
+
+def test_amounts_that_overflow_when_counted_in_satoshi_are_refused(tmp_path):
+    row = {"hash": "t", "block_number": 1, "outputs": [{"value": 2**40, "addresses": ["a"]}]}
+    for rows in ([row], [changed(row, ("outputs", 0, "value"), 2**40 + 1), {**row, "hash": "u"}]):
+        (tmp_path / "t.json").write_text("".join(json.dumps(one) + "\n" for one in rows))
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+        for name in ("t.json", "t.parquet"):
+            with pytest.raises(DataError, match="value"):
+                read_etl(tmp_path / name, unit="btc")
+
+
+def test_sums_that_would_overflow_are_refused():
+    txs = chain().coinbase([(f"a{n}", 21 * 10**14) for n in range(4000)])
+    assert len(txs.build().outputs) == 4000  # 8.4e18 fits
+    with pytest.raises(DataError, match="the sum of all does not fit 64 bits"):
+        txs.coinbase([(f"b{n}", 21 * 10**14) for n in range(4000)]).build()
+
+
+def test_a_repeated_hash_must_be_the_same_transaction(tmp_path):
+    def saved(rows):
+        (tmp_path / "t.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return tmp_path / "t.json"
+
+    with pytest.warns(RepeatedTransactionsWarning, match="2 transactions stand there again"):
+        assert len(read_etl(saved([*ROWS, *ROWS[1:]]))) == 3
+    for path, value in (
+        ((2, "outputs", 0, "value"), 1),
+        ((2, "outputs", 0, "addresses"), ["thief"]),
+        ((2, "inputs"), ROWS[2]["inputs"][:1]),
+        ((2, "lock_time"), 9),
+        ((2, "block_number"), 99),
+        ((2, "block_timestamp"), 1),
+        ((0, "outputs", 0, "value"), 1),
+    ):
+        with pytest.raises(DataError, match="stands there twice with other content"):
+            read_etl(saved([*ROWS, changed(ROWS, path, value)[path[0]]]))
+    both = changed(BLOCKS, (0, "tx", 0, "vout", 0, "value"), 1.5)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "a.json").write_text(json.dumps(BLOCKS))
+    (tmp_path / "b" / "b.json").write_text(json.dumps(both[0]))
+    with pytest.raises(DataError, match="stands there twice with other content"):
+        read_bitcoin_core(tmp_path / "b")
+    (tmp_path / "x.txt").write_text(LINE + LINE.replace(":::5+", ":::6+"))
+    with pytest.raises(DataError, match="stands there twice with other content"):
+        read_dumplings(tmp_path / "x.txt")
+
+
+def test_a_coinbase_has_no_inputs_and_addresses_are_text():
+    txs = story()
+    with pytest.raises(DataError, match="a coinbase has inputs"):
+        Transactions.checked(txs.transactions.assign(is_coinbase=True), txs.inputs, txs.outputs, txs.addresses)
+    for wrong in (None, 7, "", ["x"]):
+        odd = txs.addresses.copy()
+        odd[1] = wrong
+        with pytest.raises(DataError, match=r"addresses: row 1 holds .*expected text"):
+            Transactions.checked(txs.transactions, txs.inputs, txs.outputs, odd)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_only_coinbases(tmp_path, form):
+    rows = [ROWS[0] | {"inputs": []}]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    assert len(read_etl(tmp_path / f"t.{form}").inputs) == 0
+
+
+def test_a_sidecar_without_source_and_deep_json(tmp_path):
+    path = write_etl(story(), tmp_path / "t.jsonl")
+    sidecar = tmp_path / "t.jsonl.truth.json.gz"
+    content = json.loads(gzip.decompress(sidecar.read_bytes()))
+    del content["source"]
+    sidecar.write_bytes(gzip.compress(json.dumps(content).encode()))
+    assert read_etl(path).truth is not None
+    del content["addresses"]
+    sidecar.write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(DataError, match="does not fit its transactions"):
+        read_etl(path)
+    (tmp_path / "deep.json").write_text('{"hash": ' + "[" * 100_000)
+    with pytest.raises(DataError, match="is broken or cut short"):
+        read_etl(tmp_path / "deep.json")
+
+
+# Releases ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_without_cluster_has_no_label():
+    one = graph()
+    with pytest.raises(DataError, match="node 3 has no cluster"):
+        AddressGraph(one.nodes, one.edges, one.clusters.iloc[:-1]).labels()
+    with pytest.raises(DataError, match="node 0 has no cluster"):
+        AddressGraph(one.nodes, one.edges, one.clusters.assign(alias=[np.nan, 1, 1, 1])).labels()
+    for strange in (7, -1):
+        with pytest.raises(DataError, match=f"edges.b: row 0 holds {strange}"):
+            AddressGraph(one.nodes, one.edges.assign(b=strange), one.clusters).edge_index()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("clusters.csv", "3,2", "3,", "clusters.alias: row 3 is empty, NaN or infinite"),
+        ("clusters.csv", "3,2", "3,inf", "clusters.alias: row 3 is empty, NaN or infinite"),
+        ("edges.csv", "\n0,1,6,", "\n0,1,inf,", r"edges.reveal: row 0 is infinite \(inf\)"),
+    ],
+)
+def test_a_release_with_holes_is_refused(tmp_path, file, old, new, message):
+    folder = write_release(graph(), tmp_path / "g")
+    (folder / "meta.json").unlink()
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new))
+    with pytest.raises(DataError, match=message):
+        read_release(folder)
+
+
+@pytest.mark.parametrize("keep", range(1, 30))
+def test_a_table_cut_anywhere_is_refused(tmp_path, keep):
+    folder = write_release(graph(), tmp_path / "g")
+    nodes = folder / "nodes.csv"
+    nodes.write_bytes(nodes.read_bytes()[:-keep])
+    with pytest.raises(DataError, match=r"nodes\.csv"):
+        read_release(folder)
+
+
+# Unpacking --------------------------------------------------------------------------------------------------------
+
+
+def test_what_grows_too_much_is_refused_while_it_grows(tmp_path, monkeypatch):
+    line = json.dumps(ROWS[0]).encode() + b"\n"
+    bomb = tmp_path / "t.json.gz"
+    bomb.write_bytes(gzip.compress(line + b" " * 5_000_000))
+    assert len(read_etl(bomb)) == 1
+    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000_000)
+    for read in (read_etl, read_bitcoin_core, sniff):
+        if read is not sniff:
+            with pytest.raises(DataError, match=r"would grow from \d+ to \d+ bytes or more; if you trust it"):
+                read(bomb)
+    monkeypatch.setenv("BTCNB_UNPACK_LIMIT", "10000000")
+    assert len(read_etl(bomb)) == 1
+    monkeypatch.setenv("BTCNB_UNPACK_LIMIT", "much")
+    with pytest.raises(ParameterError, match="BTCNB_UNPACK_LIMIT"):
+        read_etl(bomb)
+
+
+def test_a_zip_of_many_is_counted_as_a_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000_000)
+    with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(5):
+            archive.writestr(f"{number}.txt", b"0" * 900_000)
+    with pytest.raises(DataError, match="zip: would grow"):
+        read_dumplings(tmp_path / "z.zip")
+
+
+def test_few_bytes_of_parquet_that_stand_for_very_many_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives, "MAX_PLAIN", 100_000)
+    rows = 2_000_000
+    table = pa.table({"hash": pa.nulls(rows, pa.string()), "block_number": pa.nulls(rows, pa.int64())})
+    pq.write_table(table.append_column("outputs", pa.nulls(rows, pa.list_(pa.int64()))), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="Parquet: would grow"):
+        read_etl(tmp_path / "t.parquet")
+
+
+def test_names_in_an_archive_become_plain_text(tmp_path):
+    with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+        archive.writestr("a\x1b[31m\n<svg onload=x>.txt", LINE)
+    txs = read_dumplings(tmp_path / "z.zip")
+    assert txs.transactions["file"].tolist() == ["a [31m <svg onload=x>"]  # the page escapes it
+    assert Transactions.checked(txs.transactions, txs.inputs, txs.outputs, txs.addresses, source="a\nb").source == "a b"
+
+
+# A node -----------------------------------------------------------------------------------------------------------
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://bob:{SECRET}/x@127.0.0.1:1",
+        f"http://bob:{SECRET}#x@127.0.0.1:1",
+        f"http://bob:{SECRET}?x@127.0.0.1:1",
+        f"http://bob:12{SECRET}@",
+        f"HTTP:/bob:{SECRET}@127.0.0.1:1",
+        f"bob:{SECRET}@127.0.0.1:1",
+        f"//bob:{SECRET}@127.0.0.1:1",
+        f"ftp://bob:{SECRET}@127.0.0.1:1",
+        f"http://bob:{SECRET}@127.0.0.1:port",
+        f"http://bob:{SECRET}@127.0.0.1:99999999",
+        f"http://bob:{SECRET}@[::1",
+        f"http://bob:{SECRET}@a..b",
+        f"http://bob:{SECRET}@a b",
+        f"http://bob:{SECRET}@",
+    ],
+)
+def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog):
+    caplog.set_level(logging.DEBUG)
+    start = time.monotonic()
+    for call in (read_bitcoin_core, Node, Node.at, read_etl, sniff, read_release, read_dumplings, read_wallet_owners):
+        with pytest.raises(BtcnbError) as error:
+            call(url)
+        seen = [error.value, error.value.__cause__, error.value.__context__]
+        assert SECRET not in f"{seen!r} {[str(one) for one in seen]} {caplog.text}"
+    with pytest.raises(BtcnbError) as error:
+        read_bitcoin_core(Path(url))
+    assert SECRET not in str(error.value)
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("url", [f"Http://bob:{SECRET}@127.0.0.1:1", f"  http://bob:{SECRET}@127.0.0.1:1 "])
+def test_an_oddly_written_address_is_understood(url, caplog, monkeypatch):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr("btcnb.data.readers.rpc.time.sleep", lambda _: None)
+    assert (Node(url).url, Node(url).user, Node(url).password) == ("http://127.0.0.1:1", "bob", SECRET)
+    with pytest.raises(DataError, match=r"http://127.0.0.1:1: getblockcount: no answer") as error:
+        read_bitcoin_core(url)
+    seen = [error.value, error.value.__cause__, error.value.__context__]
+    assert SECRET not in f"{seen!r} {[str(one) for one in seen]} {caplog.text} {Node(url)!r}"
+
+
+@contextmanager
+def talking(*answers: bytes, drip: float = 0.0):
+    """A server that says each answer in turn (the last one for ever), byte by byte with pauses where it drips."""
+    server = socket.create_server(("127.0.0.1", 0))
+    stop = threading.Event()
+
+    def serve() -> None:
+        number = 0
+        while not stop.is_set():
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(2**16)
+                answer = answers[min(number, len(answers) - 1)]
+                number += 1
+                try:
+                    for byte in [answer[i : i + 1] for i in range(len(answer))] if drip else [answer]:
+                        connection.sendall(byte)
+                        if stop.wait(drip):
+                            return
+                except OSError:
+                    pass
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    finally:
+        stop.set()
+        server.close()
+
+
+def http(body: object, status: int = 200) -> bytes:
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(text)) + text
+
+
+@pytest.mark.parametrize("answer", [http({"result": "x" * 500}), b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 90])
+def test_a_dripping_node_does_not_outlast_the_timeout(answer):
+    with talking(answer, drip=0.05) as url:
+        start = time.monotonic()
+        with pytest.raises(DataError, match=r"no whole answer within 0.5 seconds"):
+            read_bitcoin_core(Node(url, timeout=0.5))
+        assert time.monotonic() - start < 3
+
+
+HASH = "0" * 63 + "5"
+ONE = [{"id": 0, "result": HASH, "error": None}]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [{"result": None, "error": None}],
+        [{"result": None, "error": {"code": -8, "message": "no"}}],
+        [{"result": None, "error": "no"}],
+        [{"result": 2**63, "error": None}],
+        [{"result": "7"}],
+        [{"result": -1}],
+        [[]],
+        [7],
+        [b"[" * 100_000],
+        [b"\xff\xfe"],
+        [{"result": 0}, []],
+        [{"result": 0}, [{"id": 1, "result": HASH}]],
+        [{"result": 0}, [{"id": 0, "result": None}]],
+        [{"result": 0}, [{"id": 0, "result": 7}]],
+        [{"result": 0}, [{"id": [], "result": HASH}]],
+        [{"result": 0}, [7]],
+        [{"result": 0}, {"result": HASH}],
+        [{"result": 0}, [{"id": 0, "error": {"code": -1, "message": "no"}}]],
+        [{"result": 0}, ONE, {"result": None}],
+        [{"result": 0}, ONE, {"result": "text"}],
+        [{"result": 0}, ONE, {"result": {"hash": "other"}}],
+        [{"result": 0}, ONE, {"result": {"hash": HASH}}],
+        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 2**63, "time": 1, "tx": []}}],
+        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 0, "time": 2**63, "tx": BLOCKS[0]["tx"]}}],
+        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 0, "time": 1, "tx": [{"vin": None}]}}],
+    ],
+)
+def test_strange_answers_are_one_clear_error(answers, tmp_path):
+    with talking(*map(http, answers)) as url, pytest.raises(DataError) as error:
+        read_bitcoin_core(Node(url, timeout=5, retries=1, backoff=0), cache=tmp_path / "cache")
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@often
+@given(odd)
+def test_any_answer(value):
+    with talking(http({"result": value}), http(value)) as url:
+        harmless(read_bitcoin_core, Node(url, timeout=5, retries=0))
+
+
+# Which reader -----------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_path_finds_its_reader(tmp_path, good):
+    kinds = {"t.jsonl": "etl", "t.json.gz": "etl", "t.parquet": "etl", "block.json": "core"}
+    for name, kind in {**kinds, "WasabiCoinJoins.txt": "dumplings", "z.zip": "core"}.items():
+        (tmp_path / name).write_bytes(good[name])
+        assert sniff(tmp_path / name) == kind
+        folder = tmp_path / f"in {name}"
+        folder.mkdir()
+        (folder / name).write_bytes(good[name])
+        assert sniff(folder) == kind
+    assert sniff(write_release(graph(), tmp_path / "g", "parquet")) == "release"
+    assert sniff(write_release({"train1": graph(), "test": graph()}, tmp_path / "gs")) == "release"
+    (tmp_path / "nothing.json").write_text("{}")
+    with pytest.raises(DataError, match="is of no kind that btcnb reads; give files of one of these kinds: release,"):
+        sniff(tmp_path / "nothing.json")
