@@ -18,6 +18,7 @@ The rows end in `results/benchmarks/NAME.json`, from which the book reads them.
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import math
 import multiprocessing
@@ -34,8 +35,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "benchmarks"
-PACKAGES = ("numpy", "scipy", "pandas", "numba", "scikit-learn", "torch", "torch_geometric")
+PROJECT = Path(__file__).resolve().parent.parent
+RESULTS = PROJECT / "results" / "benchmarks"
+SOURCE = PROJECT / "src" / "btcnb"
+PACKAGES = ("numpy", "scipy", "pandas", "numba", "scikit-learn", "igraph", "leidenalg", "torch", "torch_geometric")
 MEGABYTE = 2.0**20
 
 
@@ -105,6 +108,21 @@ def in_child(
         child.terminate()
     child.join()
     return run
+
+
+def code_digest(*parts: str) -> str:
+    """SHA-256 of the Python sources of some sub-packages ("cluster") or modules ("errors.py"), names and contents."""
+    digest = hashlib.sha256()
+    for part in parts:
+        path = SOURCE / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(f"{file.relative_to(SOURCE).as_posix()}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def stamped(records: Sequence[dict[str, Any]], *parts: str) -> list[dict[str, Any]]:
+    """Records that say which code they measured, so that a page can mark those older than the code."""
+    return [{**record, "code": list(parts), "code_digest": code_digest(*parts)} for record in records]
 
 
 def rows(benchmark: str, run: Run, **config: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,8 @@ import argparse
 from typing import Any
 
 import numpy as np
-from _measure import in_child, rows, show, stage, write
+from _measure import in_child, rows, show, stage, stamped, write
+from scipy.cluster import hierarchy
 
 from btcnb.cluster import dendrogram_purity, dendrogram_purity_sampled
 
@@ -41,11 +42,9 @@ def tree(shape: str, n: int, seed: int = 0) -> Any:
 
 def labels_for(Z: Any, classes: int, noise: float, seed: int = 1) -> Any:
     """Classes that follow the tree (runs of leaves in drawing order), a share of the leaves relabelled at random."""
-    from btcnb.cluster._climb import drawing_order
-
     rng = np.random.default_rng(seed)
     n = len(Z) + 1
-    _, leaves = drawing_order(Z)
+    leaves = hierarchy.leaves_list(Z)
     labels = np.empty(n, dtype=np.int64)
     labels[leaves] = np.arange(n) * classes // n
     wrong = rng.random(n) < noise
@@ -77,7 +76,7 @@ def main() -> None:
             print(shape, f"{run['exact'].seconds:.2f} s", found, flush=True)
         records += rows("purity", run, task="dendrogram purity", shape=shape, n=options.leaves, **found)
     show(records, ["shape", "n", "stage", "seconds", "cpu_seconds", "start_mb", "peak_mb"])
-    write("purity", records)
+    write("purity", stamped(records, "cluster"))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from typing import Any
 
 import nbformat
 
+import btcnb
 from btcnb.build.cli import main
 from btcnb.build.pairs import text_notebooks, write_pairs
 from btcnb.build.project import Project
 
+REAL = Path(btcnb.__file__).parent
 HEADER = """---
 jupytext:
   formats: ipynb,md:myst
@@ -34,7 +37,7 @@ It counts to {glue:text}`count`. See {numref}`fig-line`.
 :tags: [parameters]
 
 seed: int = 7  # seed of everything random
-rate: float = 0.5  # a rate
+rate: float = 0.5  # a rate [0, 1]
 source: str = "data/numbers.txt"  # file to read
 ```
 
@@ -45,8 +48,9 @@ from IPython.display import display
 from myst_nb import glue
 
 from btcnb.data.toy import double
+from btcnb.store import note_read
 
-numbers = [int(line) for line in Path(source).read_text().split()]
+numbers = [int(line) for line in note_read(source).read_text().split()]
 glue("count", len(numbers), display=False)
 with Path("runs.txt").open("a") as runs:
     runs.write("01_first\\n")
@@ -103,7 +107,7 @@ SECOND = """# The second chapter
 :tags: [parameters]
 
 seed: int = 3  # seed of everything random
-epochs: int = 2  # passes over the data
+epochs: int = 2  # passes over the data [0, inf)
 sizes: tuple[int, ...] = (1, 2)  # sizes
 label: str | None = None  # a name
 ```
@@ -153,21 +157,19 @@ chapters:
   - file: book/status
 """
 
-PRESETS = """
-quick: {}
-standard:
-  seed: 11
-  02_second: {epochs: 4}
-paper:
-  seed: 12
+SIZES = """
+quick: {chapters: {}}
+standard: {chapters: {seed: 11, 02_second: {epochs: 4}}}
+paper: {chapters: {seed: 12}}
 """
 
 PACKAGE = {
     "src/btcnb/__init__.py": "",
-    "src/btcnb/errors.py": "",
+    "src/btcnb/sizes.yml": SIZES,
     "src/btcnb/data/__init__.py": "",
     "src/btcnb/data/toy.py": "from btcnb.data.deep import factor\n\n\ndef double(x):\n    return factor() * x\n",
-    "src/btcnb/data/deep.py": "def factor():\n    return 2\n",
+    "src/btcnb/data/deep.py": "from btcnb.data.constants import TWO\n\n\ndef factor():\n    return TWO\n",
+    "src/btcnb/data/constants.py": "TWO = 2\nTHREE = 3\n",
     "src/btcnb/theory/__init__.py": "from .cut import half\n",
     "src/btcnb/theory/cut.py": "def half(x):\n    return x / 2\n",
 }
@@ -185,11 +187,13 @@ class MiniBook:
         book.write("_config.yml", CONFIG)
         book.write("_toc.yml", TOC)
         book.write("book/intro.md", "# A miniature book\n\nWelcome.\n")
-        book.write("notebooks/presets.yml", PRESETS)
         book.write("requirements.lock", "toy==1.0\n")
         book.write("data/numbers.txt", "1\n2\n3\n")
         for name, text in PACKAGE.items():
             book.write(name, text)
+        for part in ("store", "errors.py"):  # the chapters' package is the toy; how reads are noted is the real thing
+            copy = shutil.copytree if (REAL / part).is_dir() else shutil.copy
+            copy(REAL / part, root / "src/btcnb" / part)
         book.chapter("01_first", FIRST)
         book.chapter("02_second", SECOND)
         return book

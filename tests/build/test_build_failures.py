@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def test_a_failure_keeps_the_last_good_version_and_stops_no_other_chapter(book: 
     assert book.execute() == 0
     good = book.made("notebooks/01_first.ipynb").read_bytes()
     book.take_runs()
-    book.edit("src/btcnb/data/deep.py", "return 2", "raise RuntimeError('broken')")
+    book.edit("src/btcnb/data/deep.py", "return TWO", "raise RuntimeError('broken')")
     assert book.execute("-p", "epochs=4") == 1
     assert book.take_runs() == ["01_first", "02_second"]
     assert book.made("notebooks/01_first.ipynb").read_bytes() == good
@@ -160,6 +161,62 @@ def test_a_disk_that_fills_up_while_a_chapter_runs(book: MiniBook, capsys: pytes
     assert book.execute("--only", "1") == 1
     assert capsys.readouterr().err.startswith("btcnb: The disk is full")
     assert not book.made("notebooks/01_first.json").exists()
+
+
+def test_a_build_folder_that_cannot_be_used_is_told_in_one_sentence(
+    book: MiniBook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book.write("_build", "not a folder")
+    assert book.execute() == 1
+    told = capsys.readouterr().err
+    assert told.startswith("btcnb: A file or folder cannot be used (") and "_build" in told
+    assert told.count("\n") == 1
+
+
+def test_ctrl_c_while_the_program_is_still_being_loaded(book: MiniBook) -> None:
+    code = (
+        "import sys\n"
+        "from btcnb.build.cli import main\n"
+        "assert not {'numpy', 'pandas', 'nbformat', 'papermill', 'pydantic'} & set(sys.modules)\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'nbformat':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        f"sys.exit(main(['--root', {str(book.root)!r}, 'build']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130
+    assert done.stderr.strip() == (
+        "btcnb: Interrupted; the chapters that finished are kept, and the same command goes on from there."
+    )
+
+
+def test_what_a_killed_build_left_behind_is_swept_away(book: MiniBook) -> None:
+    for name in (
+        ".html.new/a.html",
+        "partial/.01_first/x",
+        "notebooks/.01_first.json.abc",
+        "records/.02_second.json.x",
+    ):
+        book.write(f"_build/quick/{name}", "")
+    book.write("_build/quick/.html.old/index.html", "the last pages")
+    book.write("_build/quick/records/09_gone.json", "[]")
+    assert book.execute("--only", "2") == 0
+    left = {path.relative_to(book.made("")).as_posix() for path in book.made("").rglob("*") if path.is_file()}
+    assert left == {
+        ".lock", "build.log", "html/index.html", "notebooks/02_second.ipynb", "notebooks/02_second.json",
+        "records/02_second.json",
+    }  # fmt: skip
+
+
+def test_what_a_cell_prints_is_one_output_however_it_arrives(book: MiniBook) -> None:
+    pieces = "import sys, time\nfor i in range(4):\n    print(i, flush=True); time.sleep(0.3)\n"
+    book.edit("notebooks/02_second.md", "print(half", f"{pieces}print(half")
+    book.pair()
+    assert book.execute("--only", "2") == 0
+    outputs = book.executed("02_second").cells[2].outputs
+    assert [output.text for output in outputs] == ["0\n1\n2\n3\n1.0 (1, 2) None\n"]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from minibook import MiniBook
+
+from btcnb.build import assemble
 
 SECRETS = re.compile(r"SECRET|secret_code|SECRET_BLOCK")
 
@@ -69,6 +75,105 @@ def test_a_second_build_renders_nothing(book: MiniBook, capsys: pytest.CaptureFi
     assert "Pages are up to date." in told
     assert told.rstrip().endswith(f"The book's first page: {book.made('html') / 'index.html'}")
     assert (book.made("html") / "index.html").stat().st_mtime_ns == before
+
+
+DAMAGES: dict[str, Callable[[MiniBook], None]] = {
+    "a page is gone": lambda book: (book.made("html") / "notebooks/02_second.html").unlink(),
+    "a page is empty": lambda book: (book.made("html") / "notebooks/02_second.html").write_text("") and None,
+    "a style sheet is gone": lambda book: shutil.rmtree(book.made("html") / "_static"),
+    "half a state": lambda book: truncate(book.made("rendering/rendered.json")),
+    "what Sphinx remembers is damaged": lambda book: [
+        truncate(book.made("rendering/_build/.doctrees/notebooks/02_second.doctree")),
+        (book.made("html") / "index.html").unlink(),
+    ].clear(),
+}
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_published_pages_that_are_not_what_was_rendered_are_made_again(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    DAMAGES[case](book)
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "Pages rendered" in capsys.readouterr().out
+    assert "3.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    assert (book.made("html") / "_static").is_dir()
+
+
+def test_a_clock_that_was_wrong_changes_no_page(book: MiniBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written now is older than what Sphinx has read, as after setting back a clock that was a day ahead."""
+    real = assemble._synchronise
+
+    def a_day_ago(files: Mapping[str, bytes], folder: Path) -> None:
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        real(files, folder)
+        for path in folder.rglob("*"):
+            if path.is_file() and before.get(path) != path.read_bytes():
+                os.utime(path, (time.time() - 86_400,) * 2)
+
+    monkeypatch.setattr(assemble, "_synchronise", a_day_ago)
+    book.edit("book/intro.md", "Welcome.", "Welcome, early riser.")
+    assert book.btcnb("build", "-p", "epochs=10") == 0
+    assert "5.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    assert "Welcome, early riser." in page(book, "book/intro")
+    book.edit("book/intro.md", "Welcome, early riser.", "Welcome.")
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+
+
+def test_rendering_what_changed_gives_the_pages_of_a_rendering_from_nothing(book: MiniBook) -> None:
+    book.edit("notebooks/02_second.md", "# The second chapter", "# Another title")
+    book.pair()
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "Another title" in page(book, "notebooks/01_first")  # in the list of chapters at its side
+    some = pages_below(book.made("html"))
+    shutil.rmtree(book.made("rendering"))
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert pages_below(book.made("html")) == some
+    book.edit("notebooks/02_second.md", "# Another title", "# The second chapter")
+    book.pair()
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+
+
+def pages_below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.html")}
+
+
+def test_recording_a_benchmark_renders_its_page(book: MiniBook) -> None:
+    book.edit("_toc.yml", "  - file: book/status", "  - file: book/benchmarks\n  - file: book/status")
+    book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 2.125}]')
+    book.take_runs()
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "2.12" in text(page(book, "book/benchmarks"))
+    book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 7.5}]')
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "7.5" in text(page(book, "book/benchmarks"))
+    assert book.take_runs() == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+def test_a_disk_that_fills_up_while_pages_are_published(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = page(book, "book/intro")
+    book.edit("book/intro.md", "Welcome.", "Welcome to a full disk.")
+
+    def copy(source: str, target: str) -> None:
+        Path("/dev/full").write_bytes(Path(source).read_bytes() or b"0")
+
+    real = shutil.copytree
+    monkeypatch.setattr(shutil, "copytree", lambda source, target, *_: real(source, target, copy_function=copy))
+    assert book.btcnb("build", "-p", "epochs=6") == 1
+    told = capsys.readouterr().err
+    assert told.startswith("btcnb: The disk is full") and told.count("\n") == 1
+    assert page(book, "book/intro") == before
+    assert not list(book.made("").glob(".html*"))
+    monkeypatch.undo()
+    book.edit("book/intro.md", "Welcome to a full disk.", "Welcome.")
+    assert book.btcnb("build", "-p", "epochs=6") == 0
 
 
 def test_students_find_no_solution_anywhere(book: MiniBook) -> None:

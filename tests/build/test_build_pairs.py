@@ -67,14 +67,22 @@ def test_metadata_counts_and_ids_do_not(book: MiniBook) -> None:
 
 
 @pytest.mark.parametrize("edited", ["md", "ipynb"])
-def test_the_file_edited_last_is_the_one_that_counts(book: MiniBook, edited: str) -> None:
+@pytest.mark.parametrize("later", ["md", "ipynb"])
+def test_the_file_that_was_edited_is_the_one_that_counts(book: MiniBook, edited: str, later: str) -> None:
     book.edit(f"notebooks/02_second.{edited}", "epochs: int = 2", "epochs: int = 9")
-    for suffix, age in (("md", 100), ("ipynb", 100)):
-        path = book.root / f"notebooks/02_second.{suffix}"
-        os.utime(path, (1e9 - age * (suffix != edited),) * 2)
+    for suffix in ("md", "ipynb"):  # whatever the clocks say
+        os.utime(book.root / f"notebooks/02_second.{suffix}", (1e9 + 100 * (suffix == later),) * 2)
     second = load_chapters(book.project)[1]
     assert second.stale
     assert second.parameters["epochs"].default == 9
+
+
+def test_the_text_counts_when_both_were_edited_or_nobody_knows(book: MiniBook) -> None:
+    book.edit("notebooks/02_second.md", "epochs: int = 2", "epochs: int = 9")
+    book.edit("notebooks/02_second.ipynb", "epochs: int = 2", "epochs: int = 8")
+    assert load_chapters(book.project)[1].parameters["epochs"].default == 9
+    book.edit("notebooks/02_second.ipynb", '"btcnb_text"', '"another"')
+    assert load_chapters(book.project)[1].parameters["epochs"].default == 9
 
 
 def test_a_chapter_without_a_pair_is_read_from_its_text(book: MiniBook) -> None:

@@ -108,7 +108,7 @@ def test_a_memory_limit_changes_the_blocks_and_not_the_result(method: str) -> No
 
 @pytest.mark.parametrize("shape", [shapes.uniform, shapes.repeated], ids=lambda shape: shape.__name__)
 def test_a_memory_limit_is_kept_with_and_without_equal_rows(shape) -> None:
-    X = shape(12_000, 48)
+    X = shape(5_000, 64)
     linkage(X[:500])
     limit = workspace_bytes(*X.shape) + 3 * 2**18
     tracemalloc.start()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
-from btcnb.data.simulate.mixes.wabisabi import DENOMINATIONS
+from btcnb.data.simulate.mixes.wasabi2 import DENOMINATIONS
 from btcnb.data.simulate.mixes.whirlpool import POOL_FEES, POOLS
 
 RATES = CoinJoinRates(joinmarket=0.3, wasabi10=0.2, wasabi11=0.2, wasabi2=0.2, whirlpool=0.5, whirlpool_tx0=0.3)

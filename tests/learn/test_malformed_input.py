@@ -184,12 +184,7 @@ ELSEWHERE = {"communities", "tune_resolution"}
 
 
 def test_every_public_function_is_tried():
-    public = {
-        name
-        for module in (theory, learn)
-        for name in module.__all__
-        if callable(getattr(module, name))
-    }
+    public = {name for module in (theory, learn) for name in module.__all__ if callable(getattr(module, name))}
     results = {name for name in public if inspect.isclass(getattr(theory, name, None)) and name not in CALLS}
     assert all(hasattr(getattr(theory, name), "__dataclass_fields__") for name in results)  # made by us, not by callers
     assert public - results - ELSEWHERE <= set(CALLS)

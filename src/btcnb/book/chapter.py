@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import html
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import nbformat
+from IPython.core.getipython import get_ipython
 
 from btcnb.book.output import show
+from btcnb.book.parameters import Parameter, chapter_parameters, check_run, read_parameters
 from btcnb.book.style import plot_style
+from btcnb.book.text import code, pipe_table
 
 PROJECT = Path(__file__).resolve().parents[3]
 WORDS_PER_MINUTE = 180  # technical prose with formulas, read slowly
 
 
 def open_chapter(name: str, learn: Sequence[str], prerequisites: Sequence[str]) -> None:
-    """Draw the card and the *Re-run me* box of `notebooks/<name>.ipynb`, and set the style of its figures.
+    """Check the chapter's parameters, draw its card and the *Re-run me* box, and set the style of its figures.
 
     Reading time is counted from the chapter's own words; running times come from `results/chapter_times.csv`; the
-    parameters, their types, defaults and meaning from the chapter's parameters cell. Nothing is typed twice.
+    parameters, their types, ranges, defaults and meaning from the chapter's parameters cell. Nothing is typed twice.
+    Raises `ParameterError` for a value of the wrong type or out of range, and for one that papermill has set and the
+    chapter does not know.
     """
-    plot_style()
     notebook = PROJECT / "notebooks" / f"{name}.ipynb"
+    declared = parameters(notebook)
+    shell = get_ipython()
+    if shell is not None:
+        text, given = _injected(shell.user_ns.get("In", []))
+        check_run(name, declared if text is None else read_parameters(name, text), shell.user_ns, given)
+    plot_style()
     show(
-        _card_myst(learn, prerequisites, _times(name, notebook)) + "\n" + _rerun_myst(name, parameters(notebook)),
+        _card_myst(learn, prerequisites, _times(name, notebook)) + "\n" + _rerun_myst(name, declared),
         _card_html(learn, prerequisites, _times(name, notebook)),
     )
 
 
-def parameters(notebook: Path) -> list[dict[str, Any]]:
-    """Name, type, default and meaning of each parameter, from the notebook's parameters cell."""
-    if not notebook.exists():
-        return []
-    from papermill import inspect_notebook
+def parameters(notebook: Path) -> dict[str, Parameter]:
+    """The parameters of a chapter's notebook, by name."""
+    return chapter_parameters(notebook.stem, nbformat.read(notebook, as_version=4)) if notebook.exists() else {}
 
-    return [
-        {
-            "name": entry["name"],
-            "type": entry["inferred_type_name"],
-            "default": entry["default"],
-            "meaning": entry["help"],
-        }
-        for entry in inspect_notebook(str(notebook)).values()
-    ]
+
+def _injected(history: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The parameters cell as it ran and the names that papermill has set after it; (None, []) if it has set none.
+
+    papermill's cell starts with the comment `# Parameters` and stands below the chapter's own, or first of all cells.
+    """
+    for position in range(len(history) - 1, 0, -1):
+        if history[position].startswith("# Parameters\n"):
+            assigned = [node for node in ast.parse(history[position]).body if isinstance(node, ast.Assign)]
+            names = [target.id for node in assigned for target in node.targets if isinstance(target, ast.Name)]
+            return history[position - 1], names
+    return None, []
 
 
 def reading_minutes(notebook: Path) -> int:
@@ -87,16 +99,20 @@ def _card_myst(learn: Sequence[str], prerequisites: Sequence[str], times: str) -
     )
 
 
-def _rerun_myst(name: str, entries: Sequence[dict[str, Any]]) -> str:
-    rows = "\n".join(
-        f"| `{entry['name']}` | {entry['type']} | `{entry['default']}` | {entry['meaning']} |" for entry in entries
-    )
-    example = f" -p {entries[-1]['name']} {entries[-1]['default']}" if entries else ""
-    table = f"\n| parameter | type | default | meaning |\n| --- | --- | --- | --- |\n{rows}\n" if entries else ""
-    return (
-        "::::::{admonition} Re-run me\n:class: tip dropdown rerun\n\n"
-        f"```bash\npapermill notebooks/{name}.ipynb runs/{name}.ipynb{example}\n```\n{table}::::::\n"
-    )
+def _rerun_myst(name: str, entries: Mapping[str, Parameter]) -> str:
+    rows = [[code(e.name), e.annotation, code(repr(e.default)), str(e.range), e.meaning] for e in entries.values()]
+    table = pipe_table(["parameter", "type", "default", "range", "meaning"], rows) if rows else ""
+    command = f".venv/bin/papermill notebooks/{name}.ipynb runs/{name}.ipynb{_example(entries)}"
+    opening = "::::::{admonition} Re-run me\n:class: tip dropdown rerun\n\n"
+    return f"{opening}```bash\n{command}\n```\n\n{table}\n::::::\n"
+
+
+def _example(entries: Mapping[str, Parameter]) -> str:
+    """An option that changes something: another seed, or else the first parameter that has another value."""
+    for entry in sorted(entries.values(), key=lambda entry: "seed" not in entry.name):
+        if (value := entry.another_value()) != entry.default:
+            return f" -p {entry.name} {shlex.quote(str(value))}"
+    return ""
 
 
 def _card_html(learn: Sequence[str], prerequisites: Sequence[str], times: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from btcnb.book.output import Verdict, glue, record, show, verdicts
+from btcnb.book.text import escape, without_credentials
 from btcnb.data import Source
 from btcnb.errors import ParameterError
 
@@ -33,7 +34,7 @@ def whose(data: Source) -> None:
     if data.simulated:
         text = f"All data on this page is **simulated**: {data.words}."
     else:
-        text = f"The data on this page is somebody's own: {_plain(data.words)}."
+        text = f"The data on this page is somebody's own: {escape(without_credentials(data.words))}."
         text += " " + " ".join(f"It does not tell {FACTS[what]}." for what in missing) if missing else ""
     show(f":::{{admonition}} Whose data\n:class: note whose\n\n{text}\n:::\n", f"<p>{text}</p>")
     skip_where(lambda what: not data.has(what))
@@ -122,8 +123,3 @@ def _empty_plate(reason: str) -> None:
     ax.axis("off")
     ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True)
     plt.show()
-
-
-def _plain(text: str) -> str:
-    """Text from outside, with nothing left that a page would take for markup."""
-    return re.sub(r"([\\`*_{}\[\]<>$|#])", r"\\\1", text)

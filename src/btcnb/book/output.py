@@ -6,25 +6,31 @@ HTML, which Jupyter shows.
 
 from __future__ import annotations
 
-import html
 import math
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from IPython.display import display
+
+from btcnb.book.text import Markup, html_table, number, pipe_table, without_credentials
 
 RECORD_MIME = "application/vnd.btcnb.record+json"
 """Outputs of this type are read by the build (provenance, verdicts) and taken off the page."""
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "cannot be tested here")
-_MARKS = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", "cannot be tested here": "–"}
+UNTESTED = VERDICTS[-1]
+_MARKS = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", UNTESTED: "–"}
+_NO_NUMBER = re.compile(r"(?i)(?<![\w.])[+-]?(nan|inf)(?![\w.]*\w)")
 
 
 def show(markdown: str, fallback: str) -> None:
-    """Display MyST Markdown in the book and the HTML `fallback` in Jupyter."""
+    """Display MyST Markdown in the book and the HTML `fallback` in Jupyter.
+
+    Both are taken as they are: text that comes from data goes through `book.escape` first.
+    """
     display({"text/markdown": markdown, "text/html": fallback, "text/plain": markdown}, raw=True)
 
 
@@ -33,43 +39,25 @@ def record(kind: str, **payload: Any) -> None:
     display({RECORD_MIME: {"kind": kind, **payload}, "text/plain": ""}, raw=True)
 
 
-def number(value: Any, form: str | None = None) -> str:
-    """A number as text: thousands separated, three significant digits for fractions, `–` for missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if form is not None:
-        return form.format(value)
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, int | np.integer):
-        return f"{int(value):,}"
-    if isinstance(value, float | np.floating):
-        value = float(value)
-        if value == 0 or 1e-3 <= abs(value) < 1e4:
-            return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-        return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.1e}"
-    return str(value)
-
-
 def table(
     frame: pd.DataFrame, caption: str, name: str, formats: dict[str, str] | None = None, index: bool = False
 ) -> None:
     """Show `frame` as a numbered table that text can cite with {numref}`name`.
 
-    `formats` maps a column to a format string such as "{:.2f}"; other cells go through `number`.
+    `formats` maps a column to a format string such as "{:.2f}"; other cells go through `number`. Text in cells is
+    escaped, inline code, mathematics and emphasis apart; `book.markup("…")` makes a cell that may hold anything.
     """
     shown = frame.reset_index() if index else frame
     formats = formats or {}
     columns = [str(column) for column in shown.columns]
     rows = [
-        [
-            number(value, None if _blank(value) else formats.get(column))
-            for column, value in zip(columns, row, strict=True)
-        ]
+        [_cell(value, formats.get(column)) for column, value in zip(columns, row, strict=True)]
         for row in shown.itertuples(index=False, name=None)
     ]
     numeric = [pd.api.types.is_numeric_dtype(shown[column]) for column in shown.columns]
-    show(_myst_table(columns, rows, numeric, caption, name), _html_table(columns, rows, numeric, caption))
+    title = " ".join(caption.split("\n"))
+    body = pipe_table(columns, rows, numeric)
+    show(f"::::{{table}} {title}\n:name: {name}\n\n{body}\n::::\n", html_table(columns, rows, numeric, title))
 
 
 def glue(key: str, value: Any, form: str | None = None) -> None:
@@ -93,27 +81,45 @@ def in_the_paper(rows: Iterable[Row], title: str = "In the paper") -> None:
     """A box with the paper's numbers beside ours."""
     rows = list(rows)
     header = ["quantity", "paper", "ours"] + (["note"] if any(row.note for row in rows) else [])
-    cells = [[row.quantity, number(row.paper), number(row.ours), row.note][: len(header)] for row in rows]
+    cells = [[row.quantity, _cell(row.paper), _cell(row.ours), row.note][: len(header)] for row in rows]
     aligned = [False, True, True, False][: len(header)]
-    body = _pipe_table(header, cells, aligned)
+    body = pipe_table(header, cells, aligned)
     show(
         f"::::{{admonition}} {title}\n:class: in-the-paper\n\n{body}\n::::\n",
-        _html_table(header, cells, aligned, title),
+        html_table(header, cells, aligned, title),
     )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim of the paper, what we say of it, and the numbers we say it on."""
+    """A claim of the paper, what we say of it, and the numbers we say it on.
+
+    `numbers` are those that decide, `sample` is how many cases they come from. Nothing is decided on a number that is
+    none or on no cases at all: such a verdict becomes "cannot be tested here", with the reason as its evidence; so
+    does one whose evidence says "nan" or "inf".
+    """
 
     claim: str
     verdict: str
     evidence: str
     where: str = ""  # section, table or figure of the paper
+    _: KW_ONLY
+    numbers: Sequence[float] = ()
+    sample: int | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}, not {self.verdict!r}")
+        if reason := self._undecided():
+            object.__setattr__(self, "verdict", UNTESTED)
+            object.__setattr__(self, "evidence", reason)
+
+    def _undecided(self) -> str:
+        if self.sample is not None and self.sample < 1:
+            return "nothing to judge it on: the sample is empty"
+        if not all(math.isfinite(entry) for entry in self.numbers) or _NO_NUMBER.search(str(self.evidence)):
+            return "nothing to judge it on: a number it rests on could not be computed here"
+        return ""
 
 
 def verdicts(items: Sequence[Verdict]) -> None:
@@ -123,10 +129,7 @@ def verdicts(items: Sequence[Verdict]) -> None:
     header = ["claim", "in the paper", "verdict", "evidence"]
     cells = [[item.claim, item.where, f"{_MARKS[item.verdict]} **{item.verdict}**", item.evidence] for item in items]
     plain = [[item.claim, item.where, f"{_MARKS[item.verdict]} {item.verdict}", item.evidence] for item in items]
-    aligned = [False] * 4
-    show(
-        f":::{{div}} verdicts\n\n{_pipe_table(header, cells, aligned)}\n:::\n", _html_table(header, plain, aligned, "")
-    )
+    show(f":::{{div}} verdicts\n\n{pipe_table(header, cells)}\n:::\n", html_table(header, plain, [False] * 4, ""))
 
 
 def data_source(source: Any) -> None:
@@ -137,34 +140,8 @@ def data_source(source: Any) -> None:
         text, mark = source.meta.get("source", "unknown"), source.fingerprint()
     else:
         text, mark = str(source), ""
-    record("data_source", source=text, fingerprint=mark)
+    record("data_source", source=without_credentials(str(text)), fingerprint=mark)
 
 
-def _blank(value: Any) -> bool:
-    return value is None or isinstance(value, str) or (isinstance(value, float) and math.isnan(value))
-
-
-def _pipe_table(header: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-    rule = "| " + " | ".join("---:" if right else ":---" for right in numeric) + " |"
-    return "\n".join([line(header), rule, *(line(row) for row in rows)])
-
-
-def _myst_table(
-    header: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], caption: str, name: str
-) -> str:
-    return f"::::{{table}} {caption}\n:name: {name}\n\n{_pipe_table(header, rows, numeric)}\n::::\n"
-
-
-def _html_table(header: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool], caption: str) -> str:
-    def line(tag: str, cells: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(cell)}</{tag}>'
-            for cell, right in zip(cells, numeric, strict=True)
-        )
-
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{line('th', header)}</tr></thead><tbody>{body}</tbody></table>"
+def _cell(value: Any, form: str | None = None) -> Any:
+    return value if isinstance(value, str | Markup) else number(value, form)

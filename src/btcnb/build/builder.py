@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,22 @@ from typing import Any
 import nbformat
 from filelock import FileLock, Timeout
 
+from btcnb.book.text import without_credentials
 from btcnb.build.assemble import assemble
 from btcnb.build.chapters import Chapter, load_chapters, select
 from btcnb.build.errors import BuildError, UsageError
 from btcnb.build.execute import chapter_environment, cores, execute
-from btcnb.build.fingerprint import Fingerprint, Stamp, fingerprint, read_stamp, stamp_path, write_stamp
-from btcnb.build.imports import Package
-from btcnb.build.inputs import digest_path
+from btcnb.build.fingerprint import (
+    Fingerprint,
+    Stamp,
+    changed_reads,
+    fingerprint,
+    read_log,
+    read_stamp,
+    real_data_folder,
+    stamp_path,
+    write_stamp,
+)
 from btcnb.build.pairs import read_notebook
 from btcnb.build.presets import read_file, read_options, read_preset, resolve
 from btcnb.build.progress import Progress, duration
@@ -28,7 +37,11 @@ from btcnb.build.provenance import commit, duration_words, machine, versions
 from btcnb.build.records import take_records, write_records
 from btcnb.build.render import render
 from btcnb.build.status import ChapterState
+from btcnb.build.times import record_times
 from btcnb.build.worker import CellStarted, Event, Failed, Finished, Job
+from btcnb.store.reach import Package
+from btcnb.store.reads import ABSENT, LOG
+from btcnb.store.reads import digest as digest_path
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,7 @@ class Request:
     edition: Edition = "full"
     force: bool = False
     pages: bool = True  # False: execute only
+    record_times: bool = False  # keep the running times for the chapters' cards
 
 
 @dataclass
@@ -56,9 +70,9 @@ class _Build:
     chapters: list[Chapter]
     selected: list[Chapter]
     values: dict[str, dict[str, Any]]
-    package: Package
     commit: str = "unknown"
     prints: dict[str, Fingerprint] = field(default_factory=dict)
+    records: dict[str, dict[str, str]] = field(default_factory=dict)  # what others had recorded when a chapter began
     failures: list[Failed] = field(default_factory=list)
     executed: list[str] = field(default_factory=list)
 
@@ -84,10 +98,10 @@ def build(project: Project, request: Request) -> Path | None:
             "this one again."
         ) from None
     try:
+        output.sweep({chapter.name for chapter in chapters})
         progress = Progress(output.log)
         try:
-            package = Package(project.source)
-            return _run(_Build(project, request, output, progress, chapters, selected, values, package))
+            return _run(_Build(project, request, output, progress, chapters, selected, values))
         finally:
             progress.close()
     finally:
@@ -117,12 +131,15 @@ def _run(build: _Build) -> Path | None:
             )
         if not chapter.in_toc:
             progress.say(f"Note: {chapter.name} is not in _toc.yml, so it has no page.")
-    first = [chapter for chapter in build.selected if not chapter.options.get("reads_records")]
-    last = [chapter for chapter in build.selected if chapter.options.get("reads_records")]
+    first = [chapter for chapter in build.selected if not chapter.reads_records]
+    last = [chapter for chapter in build.selected if chapter.reads_records]
     _execute_all(build, first)
     if last and not build.failures:
         _execute_all(build, last)
     _report_failures(build)
+    if request.record_times:
+        stamps = filter(None, (read_stamp(build.output, chapter.name) for chapter in build.selected))
+        progress.say(f"Running times written to {build.project.relative(record_times(build.project, stamps))}.")
     if not request.pages:
         return None
     return _make_pages(build)
@@ -150,35 +167,56 @@ def _execute_all(build: _Build, chapters: Sequence[Chapter]) -> None:
 
 def _due(build: _Build, chapters: Sequence[Chapter]) -> list[Chapter]:
     due = []
-    for chapter in chapters:
-        stamp, changes = _state(build, chapter)
-        if stamp is None or changes or build.request.force:
-            due.append(chapter)
-            why = "never executed" if stamp is None else ", ".join(changes) or "asked for"
-            build.progress.note(f"{chapter.name} is to be executed: {why}")
-            if stamp is not None and changes:
-                build.progress.say(f"{chapter.name}: changed since it was executed: {why}.")
+    for state in _states(build, chapters):
+        if state.stamp is None or state.changes or build.request.force:
+            due.append(state.chapter)
+            why = "never executed" if state.stamp is None else ", ".join(state.changes) or "asked for"
+            build.progress.note(f"{state.chapter.name} is to be executed: {why}")
+            if state.stamp is not None and state.changes:
+                build.progress.say(f"{state.chapter.name}: changed since it was executed: {why}.")
     return due
 
 
-def _state(build: _Build, chapter: Chapter) -> tuple[Stamp | None, list[str]]:
-    values, records = build.values[chapter.name], build.output.records
-    now = fingerprint(build.project, build.package, chapter, values, records)
-    build.prints[chapter.name] = now
-    stamp = read_stamp(build.output, chapter.name)
-    return stamp, now.changes(stamp.fingerprint) if stamp else []
+def _states(build: _Build, chapters: Sequence[Chapter]) -> Iterable[ChapterState]:
+    """How things stand now, code included: the package is read anew each time."""
+    package = Package(build.project.source / "btcnb")
+    seen: dict[Path, str] = {}
+    for chapter in chapters:
+        now = fingerprint(package, chapter, build.values[chapter.name])
+        records = _other_records(build, chapter)
+        build.prints[chapter.name], build.records[chapter.name] = now, records
+        stamp = read_stamp(build.output, chapter.name)
+        changes: list[str] = []
+        if stamp:
+            known = {**dict.fromkeys(records, ABSENT), **stamp.reads}  # a chapter that has come since had no record
+            paths = changed_reads(build.project.root, replace(stamp, reads=known), seen)
+            changes = now.changes(stamp.fingerprint) + [f"content of {path}" for path in paths]
+        yield ChapterState(chapter, stamp, tuple(changes))
+
+
+def _other_records(build: _Build, chapter: Chapter) -> dict[str, str]:
+    if not chapter.reads_records:
+        return {}
+    others = [build.output.records / f"{other.name}.json" for other in build.chapters if other.name != chapter.name]
+    return {build.project.relative(path): digest_path(path) for path in others}
 
 
 def _job(build: _Build, chapter: Chapter, environment: Mapping[str, str]) -> Job:
     """Only values that differ from the defaults are injected: a page at its defaults shows one parameters cell."""
+    log = _reads(build, chapter.name)
+    log.unlink(missing_ok=True)
     return Job(
         chapter=chapter.name,
         notebook=nbformat.writes(chapter.notebook),
         parameters={name: build.values[chapter.name][name] for name in _changed(build, chapter)},
         target=build.output.partial / f"{chapter.name}.ipynb",
         root=build.project.root,
-        environment=dict(environment),
+        environment={**environment, LOG: str(log)},
     )
+
+
+def _reads(build: _Build, chapter: str) -> Path:
+    return build.output.partial / f"{chapter}.reads"
 
 
 def _changed(build: _Build, chapter: Chapter) -> list[str]:
@@ -210,12 +248,16 @@ def _publish(build: _Build, chapter: Chapter, event: Finished) -> None:
     stamp_path(output, name).unlink(missing_ok=True)
     target = output.notebooks / f"{name}.ipynb"
     (output.partial / f"{name}.ipynb").replace(target)
-    write_records(output.records / f"{name}.json", take_records(read_notebook(target)))
+    records = output.records / f"{name}.json"
+    write_records(records, take_records(read_notebook(target)))
     stamp = Stamp(
         chapter=name,
         preset=build.request.preset,
         fingerprint=build.prints[name],
+        reads={**read_log(_reads(build, name)), **build.records[name]},
+        real_data=str(real_data_folder(build.project.root)),
         notebook=digest_path(target),
+        records=digest_path(records),
         parameters=json.loads(json.dumps(build.values[name])),
         changed=_changed(build, chapter),
         seconds=round(event.seconds, 2),
@@ -226,6 +268,7 @@ def _publish(build: _Build, chapter: Chapter, event: Finished) -> None:
         machine=machine(cores()),
     )
     write_stamp(output, stamp)
+    _reads(build, name).unlink(missing_ok=True)
     build.executed.append(name)
 
 
@@ -237,7 +280,7 @@ def _failure(build: _Build, event: Failed) -> str:
     ]
     if event.first_line:
         lines.append(f"    cell:     {event.first_line}")
-    lines.append("    error:    " + _clip(event.error).replace("\n", "\n              "))
+    lines.append("    error:    " + without_credentials(_clip(event.error)).replace("\n", "\n              "))
     if partial.exists():
         lines.append(f"    notebook: {build.project.relative(partial)}")
     return "\n".join(lines)
@@ -256,7 +299,7 @@ def _report_failures(build: _Build) -> None:
 
 def _make_pages(build: _Build) -> Path:
     request, progress = build.request, build.progress
-    states = list(_states(build))
+    states = list(_states(build, build.chapters))
     complete = assemble(build.project, build.output, request.preset, request.edition, states)
     if not complete:
         missing = ", ".join(state.chapter.name for state in states if not state.stamp)
@@ -272,12 +315,6 @@ def _make_pages(build: _Build) -> Path:
         number = _count(len(rendered.warnings), "warning")
         progress.say(f"{number} tolerated because some chapters are not executed (see the log).")
     return rendered.page
-
-
-def _states(build: _Build) -> Iterable[ChapterState]:
-    for chapter in build.chapters:
-        stamp, changes = _state(build, chapter)
-        yield ChapterState(chapter, stamp, tuple(changes))
 
 
 def _clip(text: str, limit: int = 2000) -> str:

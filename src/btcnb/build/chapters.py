@@ -11,9 +11,9 @@ from typing import Any
 import yaml
 from nbformat import NotebookNode
 
+from btcnb.book.parameters import Parameter, chapter_parameters
 from btcnb.build.errors import UsageError
-from btcnb.build.pairs import is_paired, notebook_from_text, read_notebook, text_notebooks
-from btcnb.build.parameters import Parameter, chapter_parameters
+from btcnb.build.pairs import edited, is_paired, notebook_from_text, read_notebook, text_notebooks
 from btcnb.build.project import Project
 
 _NAME = re.compile(r"\d\d_\w+")
@@ -46,19 +46,15 @@ class Chapter:
         return [cell.source for cell in self.notebook.cells if cell.cell_type == "code" and cell.source.strip()]
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The `btcnb:` block of the chapter's front matter.
-
-        `inputs`: files or patterns it reads, relative to the root; `reads_records`: true if it reads what the other
-        chapters recorded, and so runs after them.
-        """
-        return dict(self.notebook.metadata.get("btcnb", {}))
+    def reads_records(self) -> bool:
+        """`btcnb: {reads_records: true}` in its front matter: it reads what the others recorded, so it runs last."""
+        return bool(dict(self.notebook.metadata.get("btcnb", {})).get("reads_records"))
 
 
 def load_chapters(project: Project) -> list[Chapter]:
     """All chapters in the order of the book, those outside `_toc.yml` last.
 
-    Where a pair disagrees with its text, the file edited last is taken (neither is written to): either edit counts.
+    Where a pair disagrees with its text, the one that was edited is taken (neither is written to): either edit counts.
     """
     listed = [Path(document).name for document in toc_documents(project) if document.startswith("notebooks/")]
     texts = {path.stem: path for path in text_notebooks(project.notebooks)}
@@ -75,21 +71,20 @@ def load_chapters(project: Project) -> list[Chapter]:
 
 def _load(name: str, text: Path | None, pair: Path | None, in_toc: bool) -> Chapter:
     stale = text is not None and (pair is None or not is_paired(text, pair))
-    text_is_newer = text and stale and (pair is None or text.stat().st_mtime > pair.stat().st_mtime)
-    path = text if text_is_newer else pair or text
+    path = edited(text, pair) if stale else pair
     assert path is not None
     notebook = read_notebook(path) if path.suffix == ".ipynb" else notebook_from_text(path)
     return Chapter(name, path, notebook, chapter_parameters(name, notebook), in_toc, stale)
 
 
 def select(chapters: Sequence[Chapter], only: Iterable[str]) -> list[Chapter]:
-    """The chapters meant by `--only`: numbers (3, 03) or names (03_graph), commas allowed; all if none is given."""
-    wanted = [part for entry in only for part in entry.split(",") if part]
+    """The chapters meant by `--only`: numbers (3, 03) or names (03_graph), commas allowed; all without the option."""
+    wanted = [part.strip() for entry in only for part in entry.split(",")]
     if not wanted:
         return list(chapters)
     chosen = set()
     for entry in wanted:
-        number = entry.zfill(2) if entry.isdigit() else None
+        number = entry.zfill(2) if entry.isdecimal() else None
         found = [chapter.name for chapter in chapters if entry == chapter.name or number == chapter.number]
         if not found:
             names = ", ".join(chapter.name for chapter in chapters)

@@ -1,12 +1,13 @@
 """`notebooks/NN_name.md`, which people edit, and its pair `notebooks/NN_name.ipynb`, which machines open.
 
-Pairs are compared by content: timestamps say nothing after a checkout. Cell ids come from the cells' content, so
-pairing twice writes the same bytes.
+Pairs are compared by content: timestamps say nothing after a checkout, or when a clock was wrong. Cell ids come from
+the cells' content, so pairing twice writes the same bytes; a pair also carries the digest of the text it was made of.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ from nbformat import NotebookNode
 from btcnb.build.errors import UsageError
 from btcnb.build.project import write_atomically
 
+_TEXT = "btcnb_text"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -32,6 +34,7 @@ def notebook_from_text(path: Path) -> NotebookNode:
     pairing.pop("text_representation", None)  # holds versions that change without the text
     notebook.metadata["kernelspec"] = dict(_KERNEL)
     notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata[_TEXT] = _digest(notebook)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     seen: Counter[str] = Counter()
     for cell in notebook.cells:
@@ -65,6 +68,18 @@ def is_paired(text: Path, notebook: Path) -> bool:
     pair = read_notebook(notebook)
     clean = not any(cell.get("outputs") for cell in pair.cells)
     return clean and content(pair) == content(notebook_from_text(text))
+
+
+def edited(text: Path | None, pair: Path | None) -> Path | None:
+    """Which of two that disagree was edited: the pair if the text is still the one it was made of, else the text."""
+    if text is None or pair is None:
+        return text or pair
+    made_of = read_notebook(pair).metadata.get(_TEXT)
+    return pair if made_of == _digest(notebook_from_text(text)) else text
+
+
+def _digest(notebook: NotebookNode) -> str:
+    return hashlib.sha256(json.dumps(content(notebook), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def stale_pairs(folder: Path) -> list[Path]:

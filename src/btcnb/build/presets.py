@@ -10,12 +10,11 @@ from typing import Any
 
 import yaml
 
+from btcnb.book.parameters import Parameter, unknown
+from btcnb.book.values import read_yaml
 from btcnb.build.errors import UsageError
-from btcnb.build.parameters import Parameter, known_parameters
-from btcnb.build.types import MismatchError, convert, parse
 from btcnb.errors import ParameterError
 
-PRESETS = ("quick", "standard", "paper")
 Known = Mapping[str, Mapping[str, Parameter]]  # chapter -> parameter name -> parameter
 
 
@@ -31,15 +30,17 @@ class Setting:
 
 
 def read_preset(path: Path, preset: str) -> list[Setting]:
-    """The settings of one preset in `notebooks/presets.yml`."""
-    presets = _read_mapping(path) if path.exists() else {name: {} for name in PRESETS}
-    if preset not in presets:
-        raise UsageError(f"{path.name} has no preset `{preset}`; it has {', '.join(map(str, presets))}.")
-    return _settings(f"preset {preset} in {path.name}", presets[preset])
+    """The settings of one preset: the section `chapters` of the size of that name in `sizes.yml`."""
+    sizes = _read_mapping(path)
+    if preset not in sizes:
+        raise UsageError(f"{path.name} has no size `{preset}`; it has {', '.join(map(str, sizes))}.")
+    if not isinstance(sizes[preset], dict):
+        raise UsageError(f"{path.name}: {preset}: expected a mapping, found {sizes[preset]!r}.")
+    return _settings(f"size {preset} in {path.name}", sizes[preset].get("chapters"))
 
 
 def read_file(path: Path) -> list[Setting]:
-    """The settings of a `--params` file, laid out like one preset."""
+    """The settings of a `--params` file, laid out like the section `chapters` of a size."""
     return _settings(str(path), _read_mapping(path))
 
 
@@ -72,7 +73,7 @@ def resolve(known: Known, selected: Sequence[str], layers: Sequence[Sequence[Set
             except ParameterError as error:
                 problems.append(str(error))
     if problems:
-        raise ParameterError("\n".join([*problems, "Known parameters:", known_parameters(known)]))
+        raise ParameterError("\n".join(problems))
     return values
 
 
@@ -98,22 +99,26 @@ def _chapter(setting: Setting, known: Known) -> str:
 
 def _value(setting: Setting, chapter: str, parameter: Parameter) -> Any:
     try:
-        return parse(parameter.type, setting.value) if setting.typed else convert(parameter.type, setting.value)
-    except MismatchError:
-        raise ParameterError(
-            f"{setting.where}: {setting.value!r} is of the wrong type: `{parameter.name}` of chapter {chapter} is "
-            f"{parameter.annotation}."
-        ) from None
+        return parameter.parse(setting.value) if setting.typed else parameter.check(setting.value)
+    except ParameterError as error:
+        raise ParameterError(f"{setting.where}: chapter {chapter}: {error}") from None
 
 
 def _unknown(setting: Setting, known: Known, reach: Known) -> str:
-    names = sorted({name for entries in reach.values() for name in entries})
-    close = difflib.get_close_matches(setting.name, names, n=1)
-    hint = f" (did you mean `{close[0]}`?)" if close else ""
-    whom = f"chapter {setting.chapter} does not know" if setting.chapter else "no chapter knows"
-    if setting.chapter is None and any(setting.name in entries for entries in known.values()):
-        whom = "no selected chapter knows"
-    return f"{setting.where}: {whom} the parameter `{setting.name}`{hint}."
+    if setting.chapter is not None:
+        chapter = _chapter(setting, known)
+        return f"{setting.where}: {unknown(setting.name, chapter, known[chapter])}"
+    if any(setting.name in entries for entries in known.values()):
+        has = ", ".join(chapter for chapter, entries in known.items() if setting.name in entries)
+        return f"{setting.where}: no selected chapter knows the parameter `{setting.name}`; {has} would."
+    close = difflib.get_close_matches(setting.name, {name for entries in reach.values() for name in entries}, n=1)
+    if not close:
+        return f"{setting.where}: no chapter knows the parameter `{setting.name}`; `btcnb chapters` lists them all."
+    chapter = next(chapter for chapter, entries in reach.items() if close[0] in entries)
+    return (
+        f"{setting.where}: no chapter knows the parameter `{setting.name}` (did you mean `{close[0]}`?); those of "
+        f"chapter {chapter} are {', '.join(reach[chapter])}."
+    )
 
 
 def _settings(where: str, mapping: Any) -> list[Setting]:
@@ -134,10 +139,10 @@ def _settings(where: str, mapping: Any) -> list[Setting]:
 
 def _read_mapping(path: Path) -> dict[Any, Any]:
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: is not valid YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(content, dict):
         raise UsageError(f"{path}: expected a mapping, found {type(content).__name__}.")

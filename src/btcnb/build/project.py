@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
+import shutil
 import tempfile
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from btcnb.build.errors import UsageError
 
 Edition = Literal["full", "student"]
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class Project:
 
     @property
     def presets(self) -> Path:
-        return self.notebooks / "presets.yml"
+        """The table of sizes, whose sections `chapters` are the presets."""
+        return self.source / "btcnb" / "sizes.yml"
 
     @property
     def toc(self) -> Path:
@@ -88,6 +95,21 @@ class Output:
     def html(self, edition: Edition) -> Path:
         return self.folder / ("html" if edition == "full" else "html-student")
 
+    def sweep(self, chapters: Container[str]) -> None:
+        """Remove what a killed build and chapters that are no more left behind; pages caught in a rename come back."""
+        for html in (self.html("full"), self.html("student")):
+            if (old := html.with_name(f".{html.name}.old")).exists() and not html.exists():
+                old.rename(html)
+        leftovers = [path for path in self.folder.glob(".*") if path.name != ".lock"]
+        for folder in (self.notebooks, self.records, self.partial):
+            leftovers += folder.glob(".*")
+        leftovers += [path for path in self.records.glob("*.json") if path.stem not in chapters]
+        for path in leftovers:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
 
 def find_project(start: Path | None = None) -> Project:
     """The project around `start` (the working directory), or the one this package is installed from."""
@@ -113,3 +135,23 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of anything that JSON can say."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def write_sealed(path: Path, fields: dict[str, Any]) -> None:
+    """Write `fields` as JSON with their own digest, so that a damaged file is not taken for what it was."""
+    fields = json.loads(json.dumps(fields, default=str))
+    write_atomically(path, json.dumps({**fields, "seal": digest(fields)}, indent=1) + "\n")
+
+
+def read_sealed(path: Path) -> dict[str, Any] | None:
+    """What `write_sealed` wrote; None if there is nothing, or something else."""
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        return fields if fields.pop("seal") == digest(fields) else None
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, RecursionError):
+        return None

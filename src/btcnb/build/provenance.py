@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from btcnb.book.text import code, pipe_table, without_credentials
 from btcnb.build.fingerprint import Stamp
 from btcnb.build.progress import duration
 
@@ -51,14 +52,15 @@ def provenance_box(stamp: Stamp, records: Sequence[Mapping[str, Any]]) -> str:
         ("parameters", _parameters(stamp)),
         ("seed", _seeds(stamp.parameters)),
         ("data source", _data_sources(records)),
+        ("recipe", _recipes(records)),
         ("commit", f"`{stamp.commit}`"),
         ("executed", f"{when(stamp.finished)}, {stamp.cells} code cells in {duration_words(stamp.seconds)}"),
         ("machine", stamp.machine),
         ("versions", ", ".join(f"{name} {version}" for name, version in stamp.versions.items())),
     ]
-    body = "\n".join(f"| {name} | {cell(value)} |" for name, value in rows)
-    opening = "```{admonition} Provenance\n:class: dropdown note provenance\n"
-    return f"{opening}\n| what | value |\n| :--- | :--- |\n{body}\n```"
+    return (
+        f":::{{admonition}} Provenance\n:class: dropdown note provenance\n\n{pipe_table(['what', 'value'], rows)}\n:::"
+    )
 
 
 def when(moment: str) -> str:
@@ -73,20 +75,9 @@ def duration_words(seconds: float) -> str:
     return f"{duration(seconds)}\u00a0{'min' if seconds < 3600 else 'h'}"
 
 
-def cell(text: str) -> str:
-    """Text safe inside a Markdown table."""
-    return text.replace("\n", " ").replace("|", "\\|")
-
-
-def code(text: str) -> str:
-    """Text between backticks, whatever backticks it holds."""
-    fence = "``" if "`" in text else "`"
-    return f"{fence}{text}{fence}"
-
-
 def _parameters(stamp: Stamp) -> str:
     shown = [
-        code(f"{name} = {value!r}") + (" (changed)" if name in stamp.changed else "")
+        code(without_credentials(f"{name} = {value!r}")) + (" (changed)" if name in stamp.changed else "")
         for name, value in stamp.parameters.items()
     ]
     return ", ".join(shown) or "none"
@@ -99,10 +90,20 @@ def _seeds(parameters: Mapping[str, Any]) -> str:
     )
 
 
+def _recipes(records: Sequence[Mapping[str, Any]]) -> str:
+    """Every recipe that the chapter named, with all of its fields: enough to compute the page's numbers again."""
+    found = {}
+    for record in records:
+        if record.get("kind") == "recipe":
+            fields = ", ".join(f"{name} = {value}" for name, value in record["fields"].items())
+            found[record["id"]] = f"{code(record['id'])}: {code(without_credentials(fields))}"
+    return "; ".join(found.values()) or "none: all that decides the numbers stands above"
+
+
 def _data_sources(records: Sequence[Mapping[str, Any]]) -> str:
     sources = []
     for record in records:
         if record.get("kind") == "data_source":
             mark = f" ({code(str(record['fingerprint']))})" if record.get("fingerprint") else ""
-            sources.append(f"{record.get('source', 'unknown')}{mark}")
+            sources.append(f"{without_credentials(str(record.get('source', 'unknown')))}{mark}")
     return "; ".join(dict.fromkeys(sources)) or "not recorded"

@@ -8,9 +8,8 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from btcnb.book.output import RECORD_MIME
 from btcnb.build.project import write_atomically
-
-MIME = "application/vnd.btcnb.record+json"
 
 
 def take_records(notebook: NotebookNode) -> list[dict[str, Any]]:
@@ -25,8 +24,8 @@ def take_records(notebook: NotebookNode) -> list[dict[str, Any]]:
         kept = []
         for output in cell.outputs:
             data = output.get("data", {})
-            if MIME in data:
-                records.append(data.pop(MIME))
+            if RECORD_MIME in data:
+                records.append(data.pop(RECORD_MIME))
                 if not set(data) - {"text/plain"}:
                     continue
             kept.append(output)
@@ -39,4 +38,5 @@ def write_records(path: Path, records: list[dict[str, Any]]) -> None:
 
 
 def read_records(path: Path) -> list[dict[str, Any]]:
-    return list(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else []
+    """The records of a chapter whose stamp vouches for them."""
+    return list(json.loads(path.read_text(encoding="utf-8")))

@@ -1,9 +1,12 @@
-"""Jupyter Book turns the assembled source into pages, warnings as errors; they are published once complete."""
+"""Jupyter Book turns the assembled source into pages, warnings as errors; they are published once complete.
+
+Clocks are not asked. Pages whose text has changed since the last rendering are read again, which their digests tell;
+then all pages are written, so that titles, numbers and references across pages are always those of today.
+"""
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -17,11 +20,12 @@ from typing import Any
 
 from btcnb.build.child import end_child, start_child
 from btcnb.build.errors import BuildError
-from btcnb.build.inputs import digest_path
-from btcnb.build.project import Edition, Output, Project, write_atomically
+from btcnb.build.project import Edition, Output, Project, digest, read_sealed, write_sealed
+from btcnb.store.reads import digest as digest_path
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINT = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE): |^(Extension|Configuration|Theme|Application) error")
+_FULL = "No space left on device"
 _SHOWN = 30  # complaints shown on the terminal; all are in the log
 
 
@@ -38,43 +42,69 @@ class Rendered:
 def render(project: Project, output: Output, edition: Edition, strict: bool, tick: Callable[[], None]) -> Rendered:
     """Render the source of `edition` into `_build/<preset>/html` (`html-student`).
 
-    Skipped when source, page decoration and locked versions are those of the last rendering. `strict`: any warning is
-    an error. `tick` is called while Sphinx works.
+    Skipped when the last rendering was made of the same and its pages are all there, unharmed. `strict`: any warning
+    is an error. `tick` is called while Sphinx works.
     """
     started = time.monotonic()
-    html, state = output.html(edition), output.rendering(edition) / "rendered.json"
-    inputs = _inputs(project, output, edition, strict)
-    last = _read(state)
-    if last.get("inputs") == inputs and (html / "index.html").exists():
-        return Rendered(html / "index.html", False, time.monotonic() - started, tuple(last.get("warnings", [])))
+    html, work = output.html(edition), output.rendering(edition)
+    state, made = work / "rendered.json", work / "_build"
+    pages, rest = _pages(output.source(edition)), _rest(project, output.source(edition), strict)
+    last = read_sealed(state) or {}
+    if (last.get("pages"), last.get("rest"), last.get("html")) == (pages, rest, digest_path(html)):
+        return Rendered(html / "index.html", False, time.monotonic() - started, tuple(last["warnings"]))
     state.unlink(missing_ok=True)
-    if last.get("layout") != _layout(output, edition):
-        shutil.rmtree(output.rendering(edition), ignore_errors=True)
-    warnings = _render_twice(output, edition, strict, tick)
-    _publish(output.rendering(edition) / "_build" / "html", html)
-    record = {"inputs": inputs, "layout": _layout(output, edition), "warnings": warnings}
-    write_atomically(state, json.dumps(record, indent=1))
+    if last.get("rest") == rest and last.get("made") == digest_path(made):
+        _forget(made, [name for name in pages if pages[name] != last["pages"].get(name)])
+    else:
+        shutil.rmtree(work, ignore_errors=True)
+    warnings = _sphinx(output, edition, strict, tick)
+    _publish(made / "html", html)
+    record = {"pages": pages, "rest": rest, "made": digest_path(made), "html": digest_path(html), "warnings": warnings}
+    write_sealed(state, record)
     return Rendered(html / "index.html", True, time.monotonic() - started, tuple(warnings))
 
 
-def _render_twice(output: Output, edition: Edition, strict: bool, tick: Callable[[], None]) -> list[str]:
-    """An incremental rendering that fails is tried once more from nothing: references across pages go stale."""
-    incremental = (output.rendering(edition) / "_build").exists()
+def _pages(source: Path) -> dict[str, str]:
+    """Name -> digest of each page's source."""
+    return {name: digest_path(source / name) for name in _files(source) if name.endswith((".md", ".ipynb"))}
+
+
+def _rest(project: Project, source: Path, strict: bool) -> str:
+    """Of everything else that pages are made of; when it changes, the rendering starts from nothing.
+
+    Which pages there are, configuration, contents, style sheets, pictures and bibliography (Sphinx does not look at
+    those when no page has changed), this book's Sphinx extension, the locked versions, and how strict one is.
+    """
+    files = _files(source)
+    others = [[name, digest_path(source / name)] for name in files if not name.endswith((".md", ".ipynb"))]
+    extension = digest_path(project.source / "btcnb" / "book" / "sphinx_ext.py")
+    return digest([files, others, extension, digest_path(project.lock), sys.version, strict])
+
+
+def _files(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _forget(made: Path, pages: list[str]) -> None:
+    """Make Sphinx read `pages` again and write all; a page without a doctree or without HTML counts as changed."""
+    for name in pages:
+        (made / ".doctrees" / name).with_suffix(".doctree").unlink(missing_ok=True)
+    shutil.rmtree(made / "html", ignore_errors=True)
+
+
+def _sphinx(output: Output, edition: Edition, strict: bool, tick: Callable[[], None]) -> list[str]:
     failed, complaints = _run(output, edition, strict, tick)
-    if failed and incremental:
-        shutil.rmtree(output.rendering(edition), ignore_errors=True)
-        failed, complaints = _run(output, edition, strict, tick)
-    if failed:
-        # Sphinx would not repeat the warnings of pages it has already read: the next rendering starts from nothing.
-        shutil.rmtree(output.rendering(edition), ignore_errors=True)
-        more = [f"… and {len(complaints) - _SHOWN} more in {output.log}"] if len(complaints) > _SHOWN else []
-        number = sum("WARNING: " in line for line in complaints)
-        what = f"{number} {'warning' if number == 1 else 'warnings'}" if number else "an error"
-        sentence = (
-            f"The book was executed but not rendered: Jupyter Book reports {what}; the full story is in {output.log}."
-        )
-        raise BuildError("\n".join([*complaints[:_SHOWN], *more, sentence]))
-    return complaints
+    if not failed:
+        return complaints
+    # Sphinx would not repeat the warnings of pages it has already read: the next rendering starts from nothing.
+    shutil.rmtree(output.rendering(edition), ignore_errors=True)
+    more = [f"… and {len(complaints) - _SHOWN} more in {output.log}"] if len(complaints) > _SHOWN else []
+    number = sum("WARNING: " in line for line in complaints)
+    what = f"{number} {'warning' if number == 1 else 'warnings'}" if number else "an error"
+    sentence = (
+        f"The book was executed but not rendered: Jupyter Book reports {what}; the full story is in {output.log}."
+    )
+    raise BuildError("\n".join([*complaints[:_SHOWN], *more, sentence]))
 
 
 def _run(output: Output, edition: Edition, strict: bool, tick: Callable[[], None]) -> tuple[bool, list[str]]:
@@ -93,13 +123,14 @@ def _run(output: Output, edition: Edition, strict: bool, tick: Callable[[], None
     text = _COLOUR.sub("", log.read_text(encoding="utf-8", errors="replace")) if log.exists() else ""
     with output.log.open("a", encoding="utf-8") as whole:
         whole.write(text)
-    if process.exitcode and "No space left on device" in text:
-        raise OSError(errno.ENOSPC, "No space left on device", str(rendering))
+    if process.exitcode and _FULL in text:
+        raise OSError(errno.ENOSPC, _FULL, str(rendering))
     lines = [line.replace(f"{source}{os.sep}", "").strip() for line in text.splitlines()]
     complaints = [line for line in lines if _COMPLAINT.search(line)]
-    if process.exitcode and not complaints:  # not a warning: the last words are what there is
+    failed = bool(process.exitcode) or not (rendering / "_build" / "html" / "index.html").exists()
+    if failed and not complaints:  # not a warning: the last words are what there is
         complaints = [line for line in lines if line.strip("=")][-5:]
-    return bool(process.exitcode), list(dict.fromkeys(complaints))
+    return failed, list(dict.fromkeys(complaints))
 
 
 def _jupyter_book(arguments: list[str]) -> None:
@@ -110,46 +141,28 @@ def _jupyter_book(arguments: list[str]) -> None:
     main(arguments, standalone_mode=True)
 
 
-def _inputs(project: Project, output: Output, edition: Edition, strict: bool) -> dict[str, str | bool]:
-    """What the pages depend on beside this program."""
-    decoration = project.source / "btcnb" / "book"
-    return {
-        "source": digest_path(output.source(edition)),
-        "decoration": digest_path(decoration) if decoration.is_dir() else "",
-        "versions": digest_path(project.lock) if project.lock.exists() else "",
-        "strict": strict,
-    }
-
-
-def _layout(output: Output, edition: Edition) -> dict[str, str]:
-    """What makes an incremental rendering unsafe when it changes: configuration, contents, the set of files, and what
-    is not a page (style sheets, pictures, the bibliography): Sphinx does not look at those when no page has changed.
-    """
-    source = output.source(edition)
-    others = [path for path in sorted((source / "book").rglob("*")) if path.is_file() and path.suffix != ".md"]
-    names = "\n".join(sorted(path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()))
-    return {
-        "files": names,
-        "others": " ".join(digest_path(path) for path in others),
-        "config": digest_path(source / "_config.yml"),
-        "toc": digest_path(source / "_toc.yml"),
-    }
-
-
 def _publish(made: Path, html: Path) -> None:
-    """Replace the published pages by the new ones in two renames, so that a reader never meets half a book."""
+    """Replace the published pages by the new ones in two renames, so that a reader never meets half a book.
+
+    Whatever goes wrong, the last pages stay and the half-made copy goes: on a full disk it would keep it full.
+    """
     fresh, old = html.with_name(f".{html.name}.new"), html.with_name(f".{html.name}.old")
     for leftover in (fresh, old):
         shutil.rmtree(leftover, ignore_errors=True)
-    shutil.copytree(made, fresh)
-    if html.exists():
-        html.rename(old)
-    fresh.rename(html)
+    try:
+        shutil.copytree(made, fresh)
+        if html.exists():
+            html.rename(old)
+        fresh.rename(html)
+    except shutil.Error as error:  # copytree collects what went wrong, file by file, and forgets the numbers
+        raise OSError(errno.ENOSPC if _FULL in str(error) else errno.EIO, _words(error), str(html)) from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if old.exists() and not html.exists():
+            old.rename(html)
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, ValueError):
-        return {}
+def _words(error: Any) -> str:
+    first = error.args[0]
+    return str(first[0][-1] if isinstance(first, list) and first else error)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from btcnb.book.text import Markup, escape, number, pipe_table
 from btcnb.build.chapters import Chapter
-from btcnb.build.provenance import cell
+from btcnb.build.project import Project
+from btcnb.store.reach import Package
 
 ENVIRONMENT = (
     "cores",
@@ -23,18 +25,40 @@ ENVIRONMENT = (
     "torch_geometric",
 )
 """Columns that describe where a benchmark ran; said once per benchmark instead of in every row."""
+CODE = "code"
+"""Column with the digest of the code that was measured (`measured_code`); compared, not shown."""
 _HEADINGS = {
     "seconds": "time (s)",
     "cpu_seconds": "CPU time (s)",
     "peak_mb": "peak memory (MB)",
     "start_mb": "before (MB)",
 }
+_OLDER = (
+    ":::{warning}\nMeasured before the code that it measures was last changed; "
+    "`.venv/bin/python benchmarks/NAME.py` measures again.\n:::"
+)
 
 Records = Sequence[Mapping[str, Any]]
 
 
-def benchmarks_page(folder: Path) -> str:
-    """`book/benchmarks.md`, MyST: one section per `results/benchmarks/NAME.json`."""
+def measured_code(script: Path, package: Package | None = None) -> str:
+    """The digest of the package code that a benchmark's script reaches, for its records' column `code`."""
+    return (package or Package()).of_source([script.read_text(encoding="utf-8")]).digest
+
+
+def current_code(project: Project) -> Callable[[str], str | None]:
+    """The digest that a benchmark's records would carry today, by the benchmark's name; None without a script."""
+    package = Package(project.source / "btcnb")
+
+    def current(name: str) -> str | None:
+        script = project.root / "benchmarks" / f"{name}.py"
+        return measured_code(script, package) if script.exists() else None
+
+    return current
+
+
+def benchmarks_page(folder: Path, current: Callable[[str], str | None]) -> str:
+    """`book/benchmarks.md`, MyST: one section per `results/benchmarks/NAME.json`; older ones than the code say so."""
     lines = [
         "# Benchmarks",
         "",
@@ -42,20 +66,28 @@ def benchmarks_page(folder: Path) -> str:
         "Machines differ and are rarely idle: read ratios, not seconds. `python benchmarks/NAME.py` measures again.",
     ]
     for path in sorted(folder.glob("*.json")):
-        lines += [
-            "",
-            f"## {path.stem.replace('_', ' ').capitalize()}",
-            "",
-            *_section(json.loads(path.read_text("utf-8"))),
-        ]
+        lines += ["", f"## {path.stem.replace('_', ' ').capitalize()}", ""]
+        try:
+            records: Records = [dict(entry) for entry in json.loads(path.read_text("utf-8"))]
+        except (OSError, ValueError, TypeError) as error:
+            lines.append(f"`results/benchmarks/{path.name}` cannot be read: {escape(error)}.")
+            continue
+        if any(entry.get(CODE, "") not in ("", current(path.stem)) for entry in records):
+            lines += [_OLDER.replace("NAME", path.stem), ""]
+        lines += _section(records)
     return "\n".join(lines) + "\n"
 
 
 def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
     """`book/verdicts.md`, MyST: every verdict that an executed chapter has recorded, in chapter order."""
     rows = [
-        f"| {{doc}}`/notebooks/{chapter.name}` | {cell(entry['claim'])} | {cell(entry['where'])} "
-        f"| **{entry['verdict']}** | {cell(entry['evidence'])} |"
+        [
+            Markup(f"{{doc}}`/notebooks/{chapter.name}`"),
+            entry["claim"],
+            entry["where"],
+            f"**{entry['verdict']}**",
+            entry["evidence"],
+        ]
         for chapter, records in chapters
         if chapter.in_toc
         for entry in records
@@ -67,10 +99,9 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
         "Every claim that the chapters of this build have judged, with the numbers they judged it on. A number on",
         "simulated data says so.",
         "",
-        "| chapter | claim | in the paper | verdict | evidence |",
-        "| :--- | :--- | :--- | :--- | :--- |",
+        pipe_table(["chapter", "claim", "in the paper", "verdict", "evidence"], rows),
     ]
-    return "\n".join([*lines, *rows] if rows else [*lines[:2], "No chapter has been executed yet."]) + "\n"
+    return "\n".join(lines if rows else [*lines[:2], "No chapter has been executed yet."]) + "\n"
 
 
 def _section(records: Records) -> list[str]:
@@ -78,26 +109,14 @@ def _section(records: Records) -> list[str]:
     lines: list[str] = []
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for entry in records:
-        groups.setdefault(tuple(name for name in entry if name not in ENVIRONMENT), []).append(entry)
+        groups.setdefault(tuple(name for name in entry if name not in (*ENVIRONMENT, CODE)), []).append(entry)
     for columns, rows in groups.items():
         varying = [name for name in columns if len(rows) == 1 or len({str(row[name]) for row in rows}) > 1]
-        common = [f"{name} {_text(rows[0][name])}" for name in columns if name not in varying and name != "benchmark"]
-        lines += [cell(", ".join(common)) + ":" if common else "", ""]
-        lines += ["| " + " | ".join(_HEADINGS.get(name, name.replace("_", " ")) for name in varying) + " |"]
-        numbers = [all(isinstance(row[name], int | float) for row in rows) for name in varying]
-        lines += ["| " + " | ".join("---:" if number else ":---" for number in numbers) + " |"]
-        lines += ["| " + " | ".join(cell(_text(row[name])) for name in varying) + " |" for row in rows]
-        lines += [""]
+        common = [f"{name} {number(rows[0][name])}" for name in columns if name not in varying and name != "benchmark"]
+        lines += [escape(", ".join(common)) + ":" if common else "", ""]
+        header = [_HEADINGS.get(name, name.replace("_", " ")) for name in varying]
+        numeric = [all(isinstance(row[name], int | float) for row in rows) for name in varying]
+        lines += [pipe_table(header, [[number(row[name]) for name in varying] for row in rows], numeric), ""]
     where = records[0] if records else {}
     lines.append("Measured with " + ", ".join(f"{name} {where[name]}" for name in ENVIRONMENT if name in where) + ".")
     return lines
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "–"}[value]
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return str(value)

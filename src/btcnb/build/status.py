@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from btcnb.book.text import Markup, code, pipe_table, without_credentials
 from btcnb.build.chapters import Chapter
 from btcnb.build.fingerprint import Stamp
-from btcnb.build.provenance import cell, code, duration_words, when
+from btcnb.build.provenance import duration_words, when
 
 
 @dataclass(frozen=True)
@@ -35,21 +37,22 @@ def status_page(preset: str, states: Sequence[ChapterState]) -> str:
         f"Preset `{preset}`: {len(stamps)} of {len(states)} chapters executed, in {duration_words(total)} altogether.",
         "Each chapter ends with its own provenance: parameters, seed, commit, data source.",
         "",
-        "| chapter | state | executed | time | code cells | parameters changed |",
-        "| :--- | :--- | :--- | ---: | ---: | :--- |",
-        *(_row(state) for state in states),
+        pipe_table(
+            ["chapter", "state", "executed", "time", "code cells", "parameters changed"],
+            [_row(state) for state in states],
+            [False, False, False, True, True, False],
+        ),
     ]
     return "\n".join([*lines, *_versions(stamps)]) + "\n"
 
 
-def _row(state: ChapterState) -> str:
+def _row(state: ChapterState) -> list[Any]:
     chapter, stamp = state.chapter, state.stamp
-    title = f"{{doc}}`/notebooks/{chapter.name}`" if chapter.in_toc else code(chapter.name)
+    title = Markup(f"{{doc}}`/notebooks/{chapter.name}`") if chapter.in_toc else code(chapter.name)
     if stamp is None:
-        return f"| {title} | {state.words} | – | – | – | – |"
-    changed = ", ".join(code(f"{name} = {stamp.parameters[name]!r}") for name in stamp.changed) or "none"
-    time = duration_words(stamp.seconds)
-    return f"| {title} | {cell(state.words)} | {when(stamp.finished)} | {time} | {stamp.cells} | {cell(changed)} |"
+        return [title, state.words, *"––––"]
+    changed = ", ".join(code(without_credentials(f"{name} = {stamp.parameters[name]!r}")) for name in stamp.changed)
+    return [title, state.words, when(stamp.finished), duration_words(stamp.seconds), stamp.cells, changed or "none"]
 
 
 def _versions(stamps: Sequence[Stamp]) -> list[str]:
@@ -60,5 +63,4 @@ def _versions(stamps: Sequence[Stamp]) -> list[str]:
             found.setdefault(name, {})[version] = None
     if not found:
         return []
-    rows = [f"| {name} | {cell(', '.join(values))} |" for name, values in found.items()]
-    return ["", "## Versions", "", "| what | version |", "| :--- | :--- |", *rows]
+    return ["", "## Versions", "", pipe_table(["what", "version"], [[name, ", ".join(found[name])] for name in found])]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import time
@@ -17,7 +16,8 @@ from papermill.exceptions import PapermillExecutionError
 from papermill.execute import execute_notebook
 from papermill.translators import PythonTranslator, papermill_translators
 
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+from btcnb.build.project import DISK_FULL
+
 _ENGINE = "btcnb"
 _START_SECONDS = 300  # a kernel on a busy machine, importing from a cold disk
 
@@ -82,13 +82,13 @@ def _run(job: Job, connection: Connection) -> Event:
     notebook = nbformat.reads(job.notebook, as_version=4)
     progress = _Progress(job.chapter, connection)
     private = job.target.parent / f".{job.chapter}"  # kernels' connection files and history, out of the user's home
-    private.mkdir(parents=True, exist_ok=True)
     os.environ.update(
         job.environment | {"IPYTHONDIR": str(private / "ipython"), "JUPYTER_RUNTIME_DIR": str(private / "runtime")}
     )
     _ReportingEngine.progress = progress
     connection.send(CellStarted(job.chapter, 0, sum(map(_is_code, notebook.cells)), ""))
     try:
+        private.mkdir(parents=True, exist_ok=True)
         execute_notebook(
             notebook,
             str(job.target),
@@ -98,6 +98,7 @@ def _run(job: Job, connection: Connection) -> Event:
             language="python",
             progress_bar=False,
             start_timeout=_START_SECONDS,
+            coalesce_streams=True,  # else what a cell prints arrives in pieces, and pages differ from run to run
             cwd=str(job.root),
         )
     except PapermillExecutionError as error:

@@ -11,11 +11,12 @@ import math
 import numbers
 import warnings
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NewType, TypeVar
+from typing import Any, NamedTuple, NewType
 
 import numpy as np
 import numpy.typing as npt
 
+from btcnb import gates
 from btcnb.errors import DataError, ParameterError
 
 Float64 = npt.NDArray[np.float64]
@@ -24,7 +25,6 @@ Int64 = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 Bool = npt.NDArray[np.bool_]
 UnitRows = NewType("UnitRows", npt.NDArray[np.float64])  # type: ignore[valid-newtype]
-T = TypeVar("T")
 
 BLOCK_ROWS = 1024
 """Rows normalised at a time, so that the float64 temporaries stay small beside the result."""
@@ -51,57 +51,35 @@ class Trees(NamedTuple):
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets) - 1)
 
 
-def shown(value: Any) -> str:
-    """A value in an error message: short, whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:  # a foreign object may fail to print itself
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
 def number(value: Any, name: str, low: float = -math.inf, *, infinite: bool = False) -> float:
     """A real number above `low`; NaN is none, infinity only where allowed."""
-    try:
-        scalar = _scalar(value)
-        found = float(scalar) if isinstance(scalar, numbers.Real) else math.nan
-    except (OverflowError, ValueError, TypeError):
-        found = math.nan
-    outside = found <= low if low > -math.inf else False
-    if math.isnan(found) or outside or (math.isinf(found) and not infinite):
-        wanted = "a positive number" if low == 0 else "a number" if low == -math.inf else f"a number above {low:g}"
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}{'' if infinite else ', and finite'}.")
-    return found
+    ends = ("[" if infinite and low == -math.inf else "(", "]" if infinite else ")")
+    return gates.real(name, _scalar(value), f"{ends[0]}{low:g}, inf{ends[1]}")
 
 
 def whole(value: Any, name: str, least: int, most: int = MOST) -> int:
     """A whole number from `least` to `most`."""
-    found = _scalar(value)
-    if not isinstance(found, numbers.Integral) or not least <= int(found) <= most:
-        wanted = "a positive whole number" if least == 1 else f"a whole number of at least {least}"
-        limit = f" and at most {most:,}" if isinstance(found, numbers.Integral) and int(found) > most else ""
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}{limit}.")
-    return int(found)
+    return gates.whole(name, _scalar(value), f"[{least}, {most}]")
 
 
 def _scalar(value: Any) -> Any:
-    """A 0-dimensional array's element; truth values are no numbers."""
-    if isinstance(value, np.ndarray | np.generic) and value.ndim == 0:
-        value = None if np.ma.is_masked(value) else value.item()
-    return None if isinstance(value, bool) else value
+    """A 0-dimensional array's element, what it holds or None."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return None if np.ma.is_masked(value) else value[()]
+    return value
 
 
 def choice(value: Any, name: str, allowed: Iterable[str]) -> str:
-    names = list(allowed)
-    if not isinstance(value, str) or value not in names:
-        raise ParameterError(f"{name} is {shown(value)}; choose one of {', '.join(names)}.")
-    return value
+    return str(gates.choice(name, value, allowed))
 
 
-def instance(value: Any, kind: type[T], name: str) -> T:
-    if not isinstance(value, kind):
-        raise ParameterError(f"{name} is {shown(value)}; pass a {kind.__name__}.")
-    return value
+def asked(graph: Any, what: str) -> Any:
+    """What a graph's method says."""
+    if isinstance(graph, type) or not callable(getattr(graph, what, None)):
+        raise DataError(
+            "graph", what, f"is missing in a {type(graph).__name__}", "pass an AddressGraph, or what it has"
+        )
+    return getattr(graph, what)()
 
 
 def array(value: Any, source: str) -> npt.NDArray[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from tqdm.auto import tqdm
 
-from btcnb.cluster import _gate
+from btcnb import gates
 
 Progress = bool | Callable[[int, int], None] | None
 
@@ -24,8 +24,8 @@ class Reporter:
     """
 
     def __init__(self, progress: Progress, total: int, name: str, unit: str = "point") -> None:
-        if not (progress is None or isinstance(progress, bool) or callable(progress)):
-            raise _gate.ParameterError(f"progress is {_gate.shown(progress)}; pass True, False, None or a function.")
+        if progress is not None and not isinstance(progress, bool):
+            gates.function("progress", progress)
         self.total, self.done, self.drawn = total, 0, 0.0
         self.callback = progress if callable(progress) else None
         shown = progress is True or (progress is None and total + 1 >= FROM and sys.stderr.isatty())

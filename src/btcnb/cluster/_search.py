@@ -24,6 +24,9 @@ UNIT = {np.dtype(np.float32): 2.0**-24, np.dtype(np.float64): 2.0**-53}
 BLOCK_BYTES = 16 * 2**20
 """Size of one block of float32 products: small enough to be read back from the cache, large enough for BLAS."""
 
+STEP = 128
+"""Rows copied at a time."""
+
 COMPACT_BELOW = 0.75
 """Share of live columns below which the matrix of centres is packed again before a search."""
 
@@ -41,19 +44,24 @@ class Centres:
 
     def __init__(self, table: Table, active: Int32, kind: int, block_bytes: int = BLOCK_BYTES) -> None:
         self.table, self.kind, self.block_bytes = table, kind, block_bytes
-        self.pack(active)
-
-    def pack(self, active: Int32) -> None:
-        position = np.full(len(self.table.size), -1, dtype=np.int32)
+        centres = np.empty((len(active), table.sums.shape[1]), dtype=np.float32)
+        for start in range(0, len(active), STEP):
+            centres[start : start + STEP] = self.exact(active[start : start + STEP])
+        position = np.full(len(table.size), -1, dtype=np.int32)
         position[active] = np.arange(len(active), dtype=np.int32)
-        centres = np.empty((len(active), self.table.sums.shape[1]), dtype=np.float32)
-        for start in range(0, len(active), 1024):
-            centres[start : start + 1024] = self.exact(active[start : start + 1024])
         self.packed = Packed(active.copy(), position, centres)
 
     def pack_if_sparse(self, active: Int32) -> None:
-        if len(active) < COMPACT_BELOW * len(self.packed.cols):
-            self.pack(active)
+        """Move the centres of the living to the front, in place: a second table would not fit a memory limit."""
+        _, position, centres = self.packed
+        if len(active) >= COMPACT_BELOW * len(centres):
+            return
+        for start in range(0, len(active), STEP):  # clusters stand in ascending order, so every move is forward
+            part = active[start : start + STEP]
+            centres[start : start + len(part)] = centres[position[part]]
+        position[:] = -1
+        position[active] = np.arange(len(active), dtype=np.int32)
+        self.packed = Packed(active.copy(), position, centres[: len(active)])
 
     def exact(self, clusters: Int32) -> Any:
         return self.table.sums[clusters] / self.table.size[clusters, None]
@@ -62,7 +70,8 @@ class Centres:
         """Rows and columns of a block within the byte limit: about four times wider than high, if there are as many."""
         cells, width = max(self.block_bytes // 4, 1), max(1, len(self.packed.cols))
         side = int(np.sqrt(cells / 4))
-        height = max(1, min(rows, max(side, min(cells // width, 8 * side))))
+        high = 8 * side if self.block_bytes >= BLOCK_BYTES else side  # rows are copied: not under a memory limit
+        height = max(1, min(rows, max(side, min(cells // width, high))))
         return height, min(max(1, cells // height), width)
 
     def bounds(self, left: Real, left_size: Any, right: Real, right_size: Any, out: Any = None) -> Real:

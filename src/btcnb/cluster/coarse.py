@@ -51,11 +51,10 @@ def coarse_partition(
         waiting = [(np.arange(len(labels)), resolution)] if len(labels) else []
         while waiting:
             nodes, gamma = waiting.pop()
-            if gamma > 2.0**20:  # what no resolution divides (a clique) is cut into runs of nodes
-                parts = np.arange(len(nodes)) // max_size
-            else:
-                inside = network if len(nodes) == len(labels) else network.induced_subgraph(nodes)
-                parts = engine(inside, wanted._replace(resolution=gamma))
+            inside = network if len(nodes) == len(labels) else network.induced_subgraph(nodes)
+            parts = engine(inside, wanted._replace(resolution=gamma))
+            if (gamma > resolution and parts.max() == len(nodes) - 1) or gamma > 2.0**20:
+                parts = np.arange(len(nodes)) // max_size  # a clique: whole or dust; it is cut into runs of nodes
             order = np.argsort(parts, kind="stable")
             for part in np.split(nodes[order], np.cumsum(np.bincount(parts))[:-1]):
                 if len(part) > max_size:  # leidenalg, too: it lets whole aggregates move past the limit

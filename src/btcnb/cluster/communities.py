@@ -61,13 +61,8 @@ class Search(NamedTuple):
 
 def edges_of(graph: Any) -> tuple[Int64, int]:
     """Edge index (2, E) int64 and number of nodes of a `GraphLike` or of a pair (edge_index, num_nodes)."""
-    if isinstance(graph, tuple) and len(graph) == 2:
-        ends, nodes = graph
-    elif isinstance(graph, GraphLike) and callable(graph.edge_index):
-        ends, nodes = graph.edge_index(), graph.num_nodes
-    else:
-        problem = f"is {_gate.shown(graph)}"
-        raise DataError("graph", "type", problem, "pass an AddressGraph or a pair (edge_index, num_nodes)")
+    pair = isinstance(graph, tuple) and len(graph) == 2
+    ends, nodes = graph if pair else (_gate.asked(graph, "edge_index"), getattr(graph, "num_nodes", None))
     nodes = _gate.whole(nodes, "num_nodes", 0)
     edge_index = _gate.array(ends, "graph")
     if edge_index.ndim != 2 or len(edge_index) != 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from btcnb import gates
 from btcnb.cluster import _gate
 from btcnb.cluster.coarse import MAX_SIZE
 from btcnb.cluster.communities import ENGINES
@@ -75,5 +76,5 @@ def configured(config: ClusterConfig | None, changes: dict[str, Any]) -> Cluster
     if unknown:
         known = ", ".join(field.name for field in fields(ClusterConfig))
         raise ParameterError(f"there is no setting {unknown[0]!r}; known are {known}.")
-    base = ClusterConfig() if config is None else _gate.instance(config, ClusterConfig, "config")
+    base = ClusterConfig() if config is None else gates.instance("config", config, ClusterConfig)
     return replace(base, **changes)

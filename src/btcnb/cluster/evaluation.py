@@ -46,10 +46,8 @@ def evaluate(
     """
     config = configured(config, changes)
     seed = _gate.whole(seed, "seed", 0)
-    if not isinstance(graph, LabelledGraph):
-        raise DataError("graph", "type", f"is {_gate.shown(graph)}", "pass an AddressGraph")
     rows, zero_rows = _gate.directed(X, config.zero_rows)
-    given = _gate.array(graph.labels() if labels is None else labels, "labels")
+    given = _gate.array(_gate.asked(graph, "labels") if labels is None else labels, "labels")
     mask = scored_nodes(graph, config.min_degree)
     if given.shape != (len(rows),) or mask.shape != (len(rows),):
         problem = f"is {given.shape} for {len(rows)} embeddings and {len(mask)} nodes"

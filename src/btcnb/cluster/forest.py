@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from btcnb import gates
 from btcnb.cluster import _gate
 from btcnb.cluster._gate import Float64, Int64, Trees
 from btcnb.cluster._progress import Progress, Reporter
@@ -137,7 +138,7 @@ def local_thresholds(
     rule = CUTS[_gate.choice(cut, "cut", CUTS)]
     n_min, depth = _gate.whole(n_min, "n_min", 2), _gate.whole(depth, "depth", 1)
     alpha = _gate.number(alpha, "alpha", 0.0)
-    trees = _gate.instance(forest, Forest, "forest").trees()
+    trees = gates.instance("forest", forest, Forest).trees()
     rows = _gate.embedding(X)
     if len(rows) != len(forest.members):
         problem = f"there are {len(rows)} for a forest of {len(forest.members)} points"
@@ -157,12 +158,12 @@ def local_thresholds(
 def merge_values(forest: Forest, criterion: str, depth: int = 2) -> Float64:
     """What a threshold is compared with, for every merge: its height, or its inconsistency coefficient."""
     values = CRITERIA[_gate.choice(criterion, "criterion", CRITERIA)]
-    return values(_gate.instance(forest, Forest, "forest").trees(), _gate.whole(depth, "depth", 1))
+    return values(gates.instance("forest", forest, Forest).trees(), _gate.whole(depth, "depth", 1))
 
 
 def cut_forest(forest: Forest, values: Any, threshold: float) -> Int64:
     """Partition of all points: a merge is kept where its value and those below it are less than the threshold."""
-    trees = _gate.instance(forest, Forest, "forest").trees()
+    trees = gates.instance("forest", forest, Forest).trees()
     threshold = _gate.number(threshold, "threshold", infinite=True)
     labels = np.empty(len(forest.members), dtype=np.int64)
     labels[forest.members] = below(trees, _gate.reals(values, "values", len(trees.height)), threshold)

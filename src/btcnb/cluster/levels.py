@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from btcnb import gates
 from btcnb.cluster import _climb, _gate
 from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._distance import AVERAGE, Table
@@ -66,7 +67,7 @@ def silhouette_levels(X: Any, Z: Any, best_only: bool = False) -> Levels:
     best_only: leave out levels that provably are not the best; the best level stays exact
     """
     tree = _gate.tree(Z, len(_gate.embedding(X)))
-    return levels_of(_gate.unit_rows(X), ascending(tree), bool(best_only))
+    return levels_of(_gate.unit_rows(X), ascending(tree), gates.flag("best_only", best_only))
 
 
 def levels_of(rows: UnitRows, tree: Trees, best_only: bool, beat: Callable[[], None] = nobody) -> Levels:

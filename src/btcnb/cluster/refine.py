@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from btcnb import gates
 from btcnb.cluster import _gate
 from btcnb.cluster._gate import Float64, Int64
 from btcnb.cluster._progress import Progress
@@ -94,7 +95,7 @@ def thresholds(X: Any, forest: Forest, config: ClusterConfig, progress: Progress
 
 def suspicious_merges(forest: Forest, values: Any, threshold: float) -> pd.DataFrame:
     """Merges with a value of at least λ, most suspicious first; see `Refinement` for the columns."""
-    trees = _gate.instance(forest, Forest, "forest").trees()
+    trees = gates.instance("forest", forest, Forest).trees()
     values = _gate.reals(values, "values", len(trees.height))
     threshold = _gate.number(threshold, "threshold", infinite=True)
     flagged = np.flatnonzero(values >= threshold)

@@ -41,9 +41,7 @@ def _two(a: Any, b: Any, names: tuple[str, str]) -> tuple[Int64, Int64]:
 def scored_nodes(graph: Any, min_degree: int = MIN_DEGREE) -> Bool:
     """Which nodes of a graph count in the paper's scores: degree (in plus out) of at least `min_degree`, bool (N,)."""
     min_degree = _gate.whole(min_degree, "min_degree", 0)
-    if not callable(getattr(graph, "degree", None)):
-        raise DataError("graph", "degree", "is missing", "pass an AddressGraph")
-    degree = _gate.integers(graph.degree(), "graph", "degree")
+    degree = _gate.integers(_gate.asked(graph, "degree"), "graph", "degree")
     return np.atleast_1d(degree >= min_degree)
 
 

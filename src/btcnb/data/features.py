@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
-from btcnb.data.checks import choice, flag, instance, positive, real
+from btcnb.data.checks import positive, real
+from btcnb.data.intervals import SATOSHI_PER_BITCOIN
 from btcnb.errors import DataError, ParameterError
+from btcnb.gates import choice, flag, instance
 
 FloatArray = npt.NDArray[np.float32]
 Blocks = Literal["absolute", "relative"]
 
-SATOSHI_PER_BITCOIN = 100_000_000
 NODE_FEATURES = NODE_COLUMNS[1:]
 EDGE_FEATURES = EDGE_COLUMNS[2:]
 BLOCK_COLUMNS = (

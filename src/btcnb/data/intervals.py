@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from btcnb.data.checks import whole
 
+SATOSHI_PER_BITCOIN = 100_000_000
 BLOCKS = 1_000
 """Length of each interval on the real chain; a simulation may take fewer blocks."""
 

@@ -6,7 +6,7 @@ mine = recipe(data, seed=3, encoder="sage", linkage="ward")     # any field of T
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from btcnb import sizes
@@ -24,7 +24,7 @@ class Recipe:
 
     source: Source
     train: TrainConfig
-    cluster: ClusterConfig = ClusterConfig()
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
 
     @property
     def id(self) -> str:
@@ -45,8 +45,8 @@ def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, 
         `cluster` for the other)
     """
     given = {name: value for name, value in changes.items() if value is not None}
-    theirs = {field.name for field in fields(TrainConfig)}
-    ours = {field.name for field in fields(ClusterConfig)} - theirs
+    theirs = {item.name for item in fields(TrainConfig)}
+    ours = {item.name for item in fields(ClusterConfig)} - theirs
     unknown = sorted(set(given) - ours - theirs)
     if unknown:
         raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(sorted(ours | theirs))}.")

@@ -79,7 +79,5 @@ def _coarse(source: Source, role: str, method: str, max_size: int, resolution: f
 
 
 @kept
-def _forest(
-    source: Source, train: TrainConfig, role: str, method: str, partition: npt.NDArray[np.int64]
-) -> Forest:
+def _forest(source: Source, train: TrainConfig, role: str, method: str, partition: npt.NDArray[np.int64]) -> Forest:
     return dendrograms(_embeddings(source, train, role), partition, method)

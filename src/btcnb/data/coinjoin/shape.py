@@ -76,15 +76,17 @@ class Shape(NamedTuple):
 
     @classmethod
     def of(cls, txs: Transactions) -> Shape:
-        hints = get_type_hints(cls)
-        kinds = (bool if hints[name] == BoolArray else np.int64 for name in MEASURED)
-        columns: list[npt.NDArray[Any]] = [np.zeros(len(txs), dtype=kind) for kind in kinds]
-        shape = cls(Rows.of(txs), *columns)
-        _measure(shape, wasabi2_denominations())
-        return shape
+        rows, table = Rows.of(txs), np.zeros(len(txs), dtype=RECORD)
+        _measure(table, rows, wasabi2_denominations())
+        columns: list[npt.NDArray[Any]] = [np.ascontiguousarray(table[name]) for name in MEASURED]
+        return cls(rows, *columns)
 
 
 MEASURED = Shape._fields[1:]
+RECORD = np.dtype(
+    [(name, bool if get_type_hints(Shape)[name] == BoolArray else np.int64) for name in MEASURED], align=True
+)
+"""All that is measured on one transaction: what is measured together is written together."""
 
 
 def _column(table: pd.DataFrame, name: str) -> npt.NDArray[Any]:
@@ -95,101 +97,103 @@ def _column(table: pd.DataFrame, name: str) -> npt.NDArray[Any]:
 
 
 @njit(cache=True)
-def _measure(s: Shape, denominations: IntArray) -> None:
-    for t in range(len(s.inputs)):
-        s.segwit_keys[t] = s.segwit_keys_or_taproot[t] = True
-        a, b = s.rows.in_start[t], s.rows.in_start[t + 1]
-        _measure_inputs(s, t, s.rows.in_address[a:b], s.rows.in_value[a:b], s.rows.in_type[a:b])
-        c, d = s.rows.out_start[t], s.rows.out_start[t + 1]
-        _measure_outputs(s, t, s.rows.out_address[c:d], s.rows.out_value[c:d], s.rows.out_type[c:d])
-        values = np.sort(s.rows.out_value[c:d][s.rows.out_type[c:d] != NULLDATA])
-        s.outputs[t] = len(values)
+def _measure(table: Any, rows: Rows, denominations: IntArray) -> None:
+    in_start, in_address, in_value, in_type = rows.in_start, rows.in_address, rows.in_value, rows.in_type
+    out_start, out_address, out_value, out_type = rows.out_start, rows.out_address, rows.out_value, rows.out_type
+    for t in range(len(table)):
+        row = table[t]
+        a, b, c, d = in_start[t], in_start[t + 1], out_start[t], out_start[t + 1]
+        row.segwit_keys = row.segwit_keys_or_taproot = True
+        _measure_inputs(row, in_address[a:b], in_value[a:b], in_type[a:b])
+        _measure_outputs(row, out_address[c:d], out_value[c:d], out_type[c:d])
+        values = np.sort(out_value[c:d][out_type[c:d] != NULLDATA])
+        row.outputs = len(values)
         if len(values) > 0:
-            _frequencies(s, t, values, denominations)
-            _mixing_levels(s, t, values)
-            s.leading[t] = np.all(s.rows.out_value[c : c + s.k[t]] == s.value_near_tenth[t])
-        for value in s.rows.in_value[a:b]:
-            s.coverage[t] += min(value, s.value[t])
-        s.shared[t] = _shared(s.rows.in_address[a:b], s.rows.out_address[c:d])
+            _frequencies(row, values, denominations)
+            _mixing_levels(row, values)
+            row.leading = np.all(out_value[c : c + row.k] == row.value_near_tenth)
+        for value in in_value[a:b]:
+            row.coverage += min(value, row.value)
+        row.shared = _shared(in_address[a:b], out_address[c:d])
 
 
 @njit(cache=True)
-def _measure_inputs(s: Shape, t: int, address: IntArray, value: IntArray, kind: TypeArray) -> None:
-    s.inputs[t] = len(value)
-    s.least_input[t] = s.largest_input[t] = s.input_type[t] = -1
-    s.inputs_descend[t] = True
+def _measure_inputs(row: Any, address: IntArray, value: IntArray, kind: TypeArray) -> None:
+    row.inputs = len(value)
+    row.least_input = row.largest_input = row.input_type = -1
+    row.inputs_descend = True
     if len(value) == 0:
         return
     ordered = np.sort(address)
     for i in range(len(value)):
-        s.input_addresses[t] += ordered[i] < 0 or i == 0 or ordered[i] != ordered[i - 1]
-    s.least_input[t] = value.min()
-    s.largest_input[t] = value.max() if s.least_input[t] >= 0 else -1
-    s.input_type[t] = kind[0] if np.all(kind == kind[0]) else -1
+        row.input_addresses += ordered[i] < 0 or i == 0 or ordered[i] != ordered[i - 1]
+    row.least_input = value.min()
+    row.largest_input = value.max() if row.least_input >= 0 else -1
+    row.input_type = kind[0] if np.all(kind == kind[0]) else -1
     for i in range(1, len(value)):
         if value[i] > value[i - 1]:
-            s.inputs_descend[t] = False
-    _types(s, t, kind)
+            row.inputs_descend = False
+    _types(row, kind)
 
 
 @njit(cache=True)
-def _measure_outputs(s: Shape, t: int, address: IntArray, value: IntArray, kind: TypeArray) -> None:
-    s.outputs_distinct[t] = s.outputs_descend[t] = s.outputs_ascend[t] = True
+def _measure_outputs(row: Any, address: IntArray, value: IntArray, kind: TypeArray) -> None:
+    row.outputs_distinct = row.outputs_descend = row.outputs_ascend = True
     ordered = np.sort(address)
     for i in range(1, len(value)):
         if ordered[i] >= 0 and ordered[i] == ordered[i - 1]:
-            s.outputs_distinct[t] = False
+            row.outputs_distinct = False
         if value[i] > value[i - 1]:
-            s.outputs_descend[t] = False
+            row.outputs_descend = False
         if value[i] < value[i - 1]:
-            s.outputs_ascend[t] = False
-    s.nulldata[t] = np.sum(kind == NULLDATA)
-    s.same_type[t] = np.sum(kind == s.input_type[t])
-    _types(s, t, kind)
+            row.outputs_ascend = False
+    row.nulldata = np.sum(kind == NULLDATA)
+    row.same_type = np.sum(kind == row.input_type)
+    _types(row, kind)
 
 
 @njit(cache=True)
-def _types(s: Shape, t: int, kind: TypeArray) -> None:
+def _types(row: Any, kind: TypeArray) -> None:
     for each in kind:
         if each != P2WPKH:
-            s.segwit_keys[t] = False
+            row.segwit_keys = False
             if each != P2TR:
-                s.segwit_keys_or_taproot[t] = False
+                row.segwit_keys_or_taproot = False
 
 
 @njit(cache=True)
-def _frequencies(s: Shape, t: int, values: IntArray, denominations: IntArray) -> None:
+def _frequencies(row: Any, values: IntArray, denominations: IntArray) -> None:
     """Walk the sorted output values group by group."""
     begin = 0
     for i in range(1, len(values) + 1):
         if i < len(values) and values[i] == values[begin]:
             continue
         count, worth = i - begin, values[begin]
-        if count > s.k[t]:
-            s.k[t], s.value[t], s.value_near_tenth[t] = count, worth, worth
-        elif count == s.k[t]:
-            s.value[t] = worth
-            if abs(worth - WASABI1_DENOMINATION) < abs(s.value_near_tenth[t] - WASABI1_DENOMINATION):
-                s.value_near_tenth[t] = worth
-        s.repeated[t] += count > 1
+        if count > row.k:
+            row.k, row.value, row.value_near_tenth = count, worth, worth
+        elif count == row.k:
+            row.value = worth
+            if abs(worth - WASABI1_DENOMINATION) < abs(row.value_near_tenth - WASABI1_DENOMINATION):
+                row.value_near_tenth = worth
+        row.repeated += count > 1
         place = np.searchsorted(denominations, worth)
         if place < len(denominations) and denominations[place] == worth:
-            s.standard[t] += count
-            s.standard_values[t] += 1
+            row.standard += count
+            row.standard_values += 1
         begin = i
 
 
 @njit(cache=True)
-def _mixing_levels(s: Shape, t: int, values: IntArray) -> None:
-    near = s.value_near_tenth[t]
+def _mixing_levels(row: Any, values: IntArray) -> None:
+    near = row.value_near_tenth
     for level in range(WASABI1_LEVELS):
         factor = 2**level
         low = factor * (WASABI1_DENOMINATION - WASABI1_DENOMINATION // 10)
         high = factor * (WASABI1_DENOMINATION + WASABI1_DENOMINATION // 10)
-        s.levels[t] += np.searchsorted(values, high, side="right") - np.searchsorted(values, low)
+        row.levels += np.searchsorted(values, high, side="right") - np.searchsorted(values, low)
         exact = np.searchsorted(values, factor * near, side="right") - np.searchsorted(values, factor * near)
         if level > 0 and near > 0 and exact >= 2:
-            s.doubled[t] += exact
+            row.doubled += exact
 
 
 @njit(cache=True)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.intervals import SATOSHI_PER_BITCOIN
 from btcnb.data.simulate import rates
 
 Array = npt.NDArray[np.int64]
-
-COIN = 100_000_000
-"""Satoshi in one bitcoin."""
 
 
 class Money:
@@ -18,7 +16,7 @@ class Money:
 
     def __init__(self, rng: np.random.Generator, price_usd: float) -> None:
         self._rng = rng
-        self.satoshi_per_usd = COIN / price_usd
+        self.satoshi_per_usd = SATOSHI_PER_BITCOIN / price_usd
 
     def arbitrary(self, number: int, scale: float = 1.0) -> Array:
         """Log-normal amounts in satoshi, `scale` times the typical payment, shape (number,)."""
@@ -51,4 +49,4 @@ def _round_to(value: Array, unit: Array) -> Array:
 
 def subsidy(height: int) -> int:
     """Satoshi that a block creates: 50 bitcoins, halved every 210,000 blocks."""
-    return (50 * COIN) >> (height // 210_000)
+    return (50 * SATOSHI_PER_BITCOIN) >> (height // 210_000)

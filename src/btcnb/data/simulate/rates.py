@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from btcnb.data.intervals import SATOSHI_PER_BITCOIN
+
 ROUND_DIGITS = np.array([2, 3, 4, 5, 6, 7])
 ROUND_AT_LEAST = np.array([0.479, 0.426, 0.380, 0.308, 0.216, 0.107])
 """Share of payments whose satoshi value ends in at least so many zeros: correct plus wrong votes of
@@ -34,5 +36,5 @@ PAYMENT_USD = (150.0, 1.7)
 """Median in USD and spread (standard deviation of the natural logarithm) of payments."""
 LEAST_PAYMENT = 5_000
 """Satoshi."""
-MOST_PAYMENT = 20 * 10**8
+MOST_PAYMENT = 20 * SATOSHI_PER_BITCOIN
 """Satoshi."""

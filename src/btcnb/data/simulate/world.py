@@ -14,6 +14,7 @@ from btcnb.data.simulate.orders import Orders
 
 Array = npt.NDArray[np.int64]
 
+NOBODY = np.zeros(0, dtype=np.int64)
 COINBASE_MATURITY = 100
 """Blocks before a coinbase may be spent (consensus rule)."""
 
@@ -38,27 +39,20 @@ class Registry:
         return len(self.wallet_entity) - 1
 
 
-@dataclass
 class Withdrawals:
-    """Requests of customers to their exchanges, made in this block; columns of equal length."""
+    """Requests of customers to their exchanges, made in this block: exchange, wallet, address, value."""
 
-    exchange: list[Array] = field(default_factory=list)
-    wallet: list[Array] = field(default_factory=list)
-    address: list[Array] = field(default_factory=list)
-    value: list[Array] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._requests = [(NOBODY, NOBODY, NOBODY, NOBODY)]
 
     def request(self, exchange: Array, wallet: Array, address: Array, value: Array) -> None:
-        self.exchange.append(exchange)
-        self.wallet.append(wallet)
-        self.address.append(address)
-        self.value.append(value)
+        self._requests.append((exchange, wallet, address, value))
 
-    def drain(self) -> tuple[Array, Array, Array, Array]:
-        columns = [self.exchange, self.wallet, self.address, self.value]
-        joined = [np.concatenate(column) if column else np.zeros(0, dtype=np.int64) for column in columns]
-        for column in columns:
-            column.clear()
-        return joined[0], joined[1], joined[2], joined[3]
+    def drain(self) -> list[Array]:
+        """The four columns of all requests, which are then forgotten."""
+        columns = [np.concatenate(column) for column in zip(*self._requests, strict=True)]
+        del self._requests[1:]
+        return columns
 
 
 @dataclass

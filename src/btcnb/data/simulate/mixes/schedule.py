@@ -10,7 +10,7 @@ import numpy.typing as npt
 from btcnb.data.coinjoin import REGISTRY
 from btcnb.data.simulate.actors.users import Users
 from btcnb.data.simulate.config import SimulationConfig
-from btcnb.data.simulate.mixes import joinmarket, wabisabi, wasabi
+from btcnb.data.simulate.mixes import joinmarket, wasabi1, wasabi2
 from btcnb.data.simulate.mixes.whirlpool import Whirlpool
 from btcnb.data.simulate.orders import SWEEP
 from btcnb.data.simulate.programs import NUMBER
@@ -54,9 +54,9 @@ class CoinJoins:
         """The mixes of one block, protocol by protocol."""
         rounds: dict[str, Callable[[], bool]] = {
             "joinmarket": lambda: joinmarket.mix(world, self._joinmarket),
-            "wasabi1.0": lambda: wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=False),
-            "wasabi1.1": lambda: wasabi.mix(world, self._wasabi, self.wasabi_coordinator, levels=True),
-            "wasabi2": lambda: wabisabi.mix(world, self._wasabi, self.wasabi_coordinator),
+            "wasabi1.0": lambda: wasabi1.mix(world, self._wasabi, self.wasabi_coordinator, levels=False),
+            "wasabi1.1": lambda: wasabi1.mix(world, self._wasabi, self.wasabi_coordinator, levels=True),
+            "wasabi2": lambda: wasabi2.mix(world, self._wasabi, self.wasabi_coordinator),
             "whirlpool-tx0": lambda: self.whirlpool.tx0(world, self._samourai, self.whirlpool_coordinator),
             "whirlpool": lambda: self.whirlpool.mix(world),
         }

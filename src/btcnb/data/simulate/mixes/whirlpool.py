@@ -31,7 +31,7 @@ MIX_SIZE = 510
 SURPLUS = (170, 9_500)
 """Least and most satoshi that a premix coin carries for the miner."""
 PARTICIPANTS, SURGE = 5, (6, 10)
-LEAST_PREMIX, LEAST_REMIX = 2, 1
+LEAST_PREMIX = 2
 LEAVES = 0.3
 """Probability that a coin leaves after a mix and is free to spend."""
 

@@ -1,0 +1,123 @@
+"""Text for pages: numbers that read well, tables, and words from elsewhere made harmless.
+
+Whatever comes from data may hold HTML, roles, links or templates. Cells keep inline code, mathematics and emphasis;
+everything else that MyST would act on is shown as it stands. A chapter that means markup says so: `markup("…")`.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_CODE = r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
+_MATHS = r"\$(?P<maths>(?![\s$])[^$\n]*?[^$\s\\])\$"
+_KEPT = re.compile(f"{_CODE}|{_MATHS}")
+_ACTIVE_MATHS = re.compile(
+    r"\\(href|url|require|class|cssId|style|data|html\w*|unicode|def|let|csname|(re)?new(command|environment))(?![a-zA-Z])"
+)
+_HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_ACTIVE = re.compile(r"[&<>\\{}\[\]`$]")
+_URL = re.compile(r"(?i)([a-z][a-z0-9+.-]+:/+)[^\s'\"]*@")
+_LOGIN = re.compile(r"(?<![^\s'\"])[^\s'\":@/]+:[^\s'\"]+@(?=\S)")
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Text that a chapter means as MyST, roles and links included; never make one of data."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def markup(text: str) -> Markup:
+    """Let a table's cell hold roles, links or HTML: `book.markup("{doc}`02_heuristics`")`."""
+    return Markup(text)
+
+
+def escape(text: Any) -> str:
+    """`text` on one line, with nothing in it that MyST would act on but inline code, mathematics and emphasis."""
+    if isinstance(text, Markup):
+        return " ".join(text.text.split("\n"))
+    line = " ".join(str(text).splitlines())
+    made, end = [], 0
+    for found in _KEPT.finditer(line):
+        if found["maths"] is not None and _ACTIVE_MATHS.search(found["maths"]):
+            continue
+        made += [_escape(line[end : found.start()]), found[0]]
+        end = found.end()
+    return "".join([*made, _escape(line[end:])])
+
+
+def _escape(text: str) -> str:
+    return _ACTIVE.sub(lambda found: _HTML.get(found[0], f"\\{found[0]}"), text)
+
+
+def code(text: str) -> str:
+    """Text between backticks, whatever backticks it holds."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, pad = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{pad}{' '.join(text.splitlines())}{pad}{fence}"
+
+
+def without_credentials(text: str) -> str:
+    """`text` without the `user:password@` of any address in it."""
+    return _LOGIN.sub("", _URL.sub(r"\1", text))
+
+
+def number(value: Any, form: str | None = None) -> str:
+    """A number as text: thousands separated, three significant digits for fractions, `–` for missing.
+
+    `form`, such as "{:.1f}", decides the digits; zero carries no sign and no exponent, however it was asked for.
+    """
+    if value is None or value is pd.NA or value is pd.NaT:
+        return "–"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float | np.integer | np.floating):
+        return form.format(value) if form else str(value)
+    size: Any = abs(value)
+    if size != size:
+        return "–"
+    if form is None or (form.endswith("e}") and 1e-3 <= size < 1e4):
+        form = _form(value)
+    text = form.format(value)
+    if not re.search("[1-9]|inf", text):  # what is left after rounding is zero
+        text = re.sub(r"^[+-](?=[\d.])", "", re.sub(r"(?<=\d)\.?0*e[+-]\d+", "", text))
+    return text.replace("inf", "∞")
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, int | np.integer) or abs(value) >= 999.5:
+        return "{:,.0f}" if isinstance(value, float | np.floating) else "{:,}"
+    return "{:.3g}" if value == 0 or abs(value) >= 1e-3 else "{:.1e}"
+
+
+def pipe_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], numeric: Sequence[bool] | None = None) -> str:
+    """A MyST table, its cells escaped; columns marked `numeric` are set to the right."""
+    right = numeric or [False] * len(header)
+    lines = [header, *rows]
+    cells = ["| " + " | ".join(escape(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    rule = "| " + " | ".join("---:" if entry else ":---" for entry in right) + " |"
+    return "\n".join([cells[0], rule, *cells[1:]])
+
+
+def html_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], numeric: Sequence[bool], caption: str) -> str:
+    """The same table as Jupyter shows it."""
+
+    def line(tag: str, cells: Sequence[Any]) -> str:
+        return "".join(
+            f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(str(cell))}</{tag}>'
+            for cell, right in zip(cells, numeric, strict=True)
+        )
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{line('th', header)}</tr></thead><tbody>{body}</tbody></table>"
