@@ -92,7 +92,7 @@ def array(value: Any, source: str) -> npt.NDArray[Any]:
 def integers(value: Any, source: str, field: str) -> Int64:
     """An int64 array of any shape; floats only where they are whole."""
     found = array(value, source)
-    fits = found.dtype.kind in "iuf" or not found.size
+    fits = found.dtype.kind in "iuf"
     if fits and found.size and (found.dtype.kind == "f" or found.dtype == np.uint64):
         fits = bool((np.isfinite(found) & (np.abs(found) < 2.0**53) & (found == np.floor(found))).all())
     if not fits:
@@ -103,7 +103,7 @@ def integers(value: Any, source: str, field: str) -> Int64:
 def reals(value: Any, source: str, length: int | None = None, *, nan: bool = False) -> Float64:
     """A float64 vector without infinities, and without NaN unless allowed."""
     found = array(value, source)
-    if found.ndim != 1 or (found.dtype.kind not in "iuf" and found.size) or length not in (None, len(found)):
+    if found.ndim != 1 or found.dtype.kind not in "iuf" or length not in (None, len(found)):
         wanted = "one number each" if length is None else f"{length} numbers"
         raise DataError(source, "shape", f"is {found.shape} of {found.dtype}", f"pass a vector, {wanted}")
     found = found.astype(np.float64)
