@@ -13,17 +13,18 @@ from typing import Any
 
 import pandas as pd
 from _measure import RESULTS, in_child
-from btcnb.data.splits import AT_LEAST, split_config
 
-from btcnb.data import SPLIT_NAMES, HeuristicConfig, build_graph, heuristic_clusters, sample_from_coinbase, simulate
+from btcnb import sizes
+from btcnb.data import ROLES, HeuristicConfig, Source, build_graph, heuristic_clusters, sample_from_coinbase, simulate
 from btcnb.data.structure import chain_shares, graph_structure
 
 
 def measure(split: str, size: str, seed: int) -> dict[str, float]:
     """Simulate, sample, cluster, build one split; all that chapter 03 compares."""
-    config = split_config(split, size, seed)
-    chain = simulate(config)
-    txs = sample_from_coinbase(chain, seed=config.seed, at_least=AT_LEAST[size])
+    source = Source(size=size, seed=seed)
+    config = source.economy(split)
+    chain = simulate(config)  # not through the store: a chain of this size is not worth its place on the disk
+    txs = sample_from_coinbase(chain, seed=config.seed, at_least=source.sample)
     graph = build_graph(txs, heuristic_clusters(txs, config=HeuristicConfig(price_usd=config.price_usd)))
     counts = {
         "transactions": len(txs),
@@ -36,11 +37,11 @@ def measure(split: str, size: str, seed: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", default="paper", choices=sorted(AT_LEAST))
+    parser.add_argument("--size", default="paper", choices=sizes.names())
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    for split in SPLIT_NAMES:
+    for split in ROLES:
         run = in_child(measure, split, arguments.size, arguments.seed)
         if run.error is not None:
             raise SystemExit(f"{split}: {run.error}")

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from _measure import Run, growth, in_child, rows, show, stage, write
-from btcnb.data.splits import AT_LEAST, split_config
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
+from btcnb import sizes
 from btcnb.data import (
     HeuristicConfig,
     SimulationConfig,
+    Source,
     Transactions,
     build_graph,
     features,
@@ -123,7 +124,7 @@ def scipy_distances(edge_index: np.ndarray, number: int, sources: np.ndarray) ->
 
 def warm_up() -> None:
     """Compile everything on a tiny chain."""
-    config = split_config("train1", "tiny")
+    config = Source(size="tiny").economy("train1")
     pipeline(config, EXPANDED, 50)
     inputs_of_training(config, EXPANDED, 50)
 
@@ -149,12 +150,12 @@ def report(small: Run, large: Run) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", default="paper", choices=sorted(AT_LEAST))
+    parser.add_argument("--size", default="paper", choices=sizes.names())
     parser.add_argument("--split", default="train2", help="train2 is the paper's smallest graph")
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
-    full = split_config(arguments.split, arguments.size, arguments.seed)
-    least = AT_LEAST[arguments.size]
+    source = Source(size=arguments.size, seed=arguments.seed)
+    full, least = source.economy(arguments.split), source.sample
     jobs = {
         "1/10": (tenth(full), EXPANDED // 10, least // 20),
         arguments.size: (full, EXPANDED, least),

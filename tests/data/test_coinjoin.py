@@ -49,7 +49,7 @@ def test_rule_sets_know_the_same_protocols_and_nothing_else():
     txs = chain().build()
     for rules in ("published", "improved"):
         assert set(coinjoin_rules(txs, rules).columns) == set(PROTOCOLS)
-    with pytest.raises(ParameterError, match="rules is 'better'; it must be one of 'published', 'improved'"):
+    with pytest.raises(ParameterError, match="rules is 'better', but must be one of 'published', 'improved'"):
         detect_coinjoins(txs, "better")
 
 

@@ -282,7 +282,7 @@ def test_a_context_without_an_address_is_refused():
 
 def test_bad_parameters_say_what_is_known():
     txs = chain().pay(["a", "b"], {"x": 1}).build()
-    with pytest.raises(ParameterError, match="rules is 'multi_input'; it must be one of 'common_input', 'change', "):
+    with pytest.raises(ParameterError, match="rules is 'multi_input', but must be one of 'common_input', 'change', "):
         heuristic_clusters(txs, ("multi_input",))
     with pytest.raises(ParameterError, match="collection of names, such as"):
         heuristic_clusters(txs, "change")

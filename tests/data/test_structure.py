@@ -6,44 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from builders import RBF, chain
-from hypothesis import given
-from hypothesis import strategies as st
 
 from btcnb import paper
 from btcnb.data import AddressGraph
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.intervals import SPLITS
-from btcnb.data.structure import CHAIN_TARGETS, SIZE_BANDS, calibration, chain_shares, crossing_share, graph_structure
-from btcnb.errors import ParameterError
-from btcnb.theory import cut_ratio, cut_ratio_by_size
-
-
-def test_crossing_edges_are_counted() -> None:
-    labels = np.array([0, 0, 0, 1, 1])
-    edges = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
-    assert crossing_share(edges, labels) == pytest.approx(1 / 4)
-    assert np.isnan(crossing_share(edges[:, :0], labels))
-
-
-def test_a_size_band_has_two_readings() -> None:
-    """Clusters: twelve nodes (0–11), fifteen nodes (12–26), a single node (27)."""
-    labels = np.repeat([0, 1, 2], [12, 15, 1])
-    edges = np.array([[0, 0, 12, 27, 27], [1, 12, 13, 0, 12]])
-    assert crossing_share(edges, labels, (10, 100), "incident") == pytest.approx(3 / 5)
-    assert crossing_share(edges, labels, (10, 100), "induced") == pytest.approx(1 / 3)
-    assert np.isnan(crossing_share(edges, labels, (100, 1_000)))
-    with pytest.raises(ParameterError, match="reading is 'both'"):
-        crossing_share(edges, labels, (10, 100), "both")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("size", "band"), [(9, None), (10, 0), (99, 0), (100, 1), (1_000, 2), (4_999, 2), (5_000, None)]
-)
-def test_band_edges(size: int, band: int | None) -> None:
-    labels = np.zeros(size, dtype=np.int64)
-    edges = np.array([[0], [1]])
-    counted = [position for position, sizes in enumerate(SIZE_BANDS) if crossing_share(edges, labels, sizes) == 0]
-    assert counted == ([] if band is None else [band])
+from btcnb.data.structure import CHAIN_TARGETS, calibration, chain_shares, graph_structure
 
 
 def test_chain_shares_by_hand() -> None:
@@ -71,23 +39,6 @@ def test_graph_structure_by_hand() -> None:
     assert ratios["clusters a node"] == 1 / 2
     assert ratios["merged nodes a transaction"] == 1
     assert ratios["cut ratio overall, %"] == 100
-
-
-@given(
-    st.integers(2, 40).flatmap(
-        lambda n: st.tuples(
-            st.lists(st.integers(0, 4), min_size=n, max_size=n),
-            st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), min_size=1, max_size=60),
-        )
-    ),
-    st.integers(1, 6),
-)
-def test_both_readings_are_those_of_the_theory(case: tuple[list[int], list[tuple[int, int]]], low: int) -> None:
-    labels, edges = np.array(case[0]), np.array(case[1]).T
-    assert crossing_share(edges, labels) == cut_ratio(edges, labels)
-    for reading, endpoints in (("induced", "both"), ("incident", "either")):
-        theirs = cut_ratio_by_size(edges, labels, ((low, 3 * low),), endpoints=endpoints)[(low, 3 * low)]
-        assert crossing_share(edges, labels, (low, 3 * low), reading) == pytest.approx(theirs, nan_ok=True)
 
 
 def like_the_paper(split: str, **times: int) -> AddressGraph:

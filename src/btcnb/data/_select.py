@@ -15,7 +15,10 @@ Mask = npt.NDArray[np.bool_]
 
 def mask_of(keep: Any, number: int) -> Mask:
     """Ids, or a mask, of `number` things as a mask."""
-    wanted = np.asarray(keep)
+    try:
+        wanted = np.asarray(keep)
+    except ValueError:
+        wanted = np.asarray([keep], dtype=object)  # ragged: refused below
     if wanted.dtype == bool:
         if wanted.shape != (number,):
             raise ParameterError(f"keep: a mask of shape {wanted.shape} does not fit {number} transactions.")

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
-from btcnb.data.checks import choice, flag, instance, positive, real
+from btcnb.data.checks import positive, real
 from btcnb.data.intervals import SATOSHI_PER_BITCOIN
 from btcnb.errors import DataError, ParameterError
+from btcnb.gates import choice, flag, instance
 
 FloatArray = npt.NDArray[np.float32]
 Blocks = Literal["absolute", "relative"]

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from numba import njit
 
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.checks import MOST, choice, flag, ids, instance, whole
+from btcnb.data.checks import MOST, ids, whole
 from btcnb.errors import DataError, ParameterError
+from btcnb.gates import choice, flag, instance
 
 IntArray = npt.NDArray[np.int64]
 Normalise = Literal["minmax", "standard", "none"]

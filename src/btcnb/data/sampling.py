@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.checks import MOST, flag, instance, whole
+from btcnb.data.checks import MOST, whole
 from btcnb.data.intervals import Interval, first_and_last
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
+from btcnb.gates import flag, instance
 
 
 def sample_from_coinbase(

@@ -7,7 +7,7 @@ experiments report.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,14 +15,15 @@ import pandas as pd
 
 from btcnb import paper
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.checks import choice, instance
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
+from btcnb.gates import choice, instance
+from btcnb.theory.homophily import PAPER_BANDS, Endpoints, cut_ratio, cut_ratio_by_size
 
 IntArray = npt.NDArray[np.int64]
 Reading = Literal["incident", "induced"]
 
-SIZE_BANDS = ((10, 100), (100, 1_000), (1_000, 5_000))
-"""Cluster sizes whose cut ratio the paper reports (low <= size < high)."""
+ENDPOINTS: dict[str, Endpoints] = {"incident": "either", "induced": "both"}
+"""Two readings of the paper's "restricted to subgraphs of size 10–100", by which ends of an edge must lie in one."""
 
 FINAL_SEQUENCES = (0xFFFFFFFE, 0xFFFFFFFF)
 """Sequence numbers that do not signal replace-by-fee (BIP 125)."""
@@ -87,8 +88,13 @@ def calibration(
 
 
 def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[str, float]:
-    """Ratios of the dataset table and the four cut ratios (in %), for one graph."""
+    """Ratios of the dataset table and the four cut ratios (in %), for one graph; NaN where there is no edge to count.
+
+    reading: the paper says "restricted to subgraphs of size 10–100". `"induced"`: edges with both ends in (possibly
+        different) clusters of such a size; `"incident"`: edges with at least one end in such a cluster.
+    """
     instance("graph", graph, AddressGraph)
+    choice("reading", reading, ENDPOINTS)
     labels = graph.labels()
     clusters = int(labels.max()) + 1
     number = float(graph.meta.get("transactions", np.nan))
@@ -98,32 +104,11 @@ def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[s
         "edges a transaction": graph.num_edges / number,
         "clusters a node": clusters / graph.num_nodes,
         "merged nodes a transaction": (graph.num_nodes - clusters) / number,
-        "cut ratio overall, %": 100 * crossing_share(edges, labels),
+        "cut ratio overall, %": 100 * cut_ratio(edges, labels) if edges.size else np.nan,
     }
-    for low, high in SIZE_BANDS:
-        ratios[_band(low, high)] = 100 * crossing_share(edges, labels, (low, high), reading)
+    for (low, high), ratio in cut_ratio_by_size(edges, labels, PAPER_BANDS, endpoints=ENDPOINTS[reading]).items():
+        ratios[_band(low, high)] = 100 * ratio
     return ratios
-
-
-def crossing_share(
-    edge_index: IntArray, labels: IntArray, sizes: tuple[int, int] | None = None, reading: Reading = "induced"
-) -> float:
-    """The paper's cut ratio: fraction of edges that cross between clusters; NaN where there is no edge to count.
-
-    sizes: count only edges at clusters of that size, low <= size < high.
-    reading: the paper says "restricted to subgraphs of size 10–100". `"induced"`: edges with both ends in (possibly
-        different) clusters of such a size; `"incident"`: edges with at least one end in such a cluster.
-    """
-    choice("reading", reading, get_args(Reading))
-    source, target = labels[edge_index[0]], labels[edge_index[1]]
-    crossing = source != target
-    if sizes is not None:
-        low, high = sizes
-        count = np.bincount(labels)
-        inside = (count >= low) & (count < high)
-        chosen = inside[source] | inside[target] if reading == "incident" else inside[source] & inside[target]
-        crossing = crossing[chosen]
-    return float(crossing.mean()) if len(crossing) else float("nan")
 
 
 def chain_shares(txs: Transactions) -> dict[str, float]:
@@ -176,7 +161,7 @@ def _graph_targets() -> dict[str, tuple[float, float]]:
     targets = {quantity: (float(values.min()), float(values.max())) for quantity, values in per_tx.items()}
     names: Sequence[tuple[str, str]] = [
         ("cut ratio overall, %", "cut ratio overall"),
-        *((_band(low, high), f"cut ratio clusters {low}-{high}") for low, high in SIZE_BANDS),
+        *((_band(low, high), f"cut ratio clusters {low}-{high}") for low, high in PAPER_BANDS),
     ]
     for quantity, name in names:
         value = paper.value("theory_checks", quantity=name)

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.checks import choice, instance
 from btcnb.data.coinjoin.joinmarket import JOINMARKET
 from btcnb.data.coinjoin.protocol import Detector, Protocol
 from btcnb.data.coinjoin.shape import Shape
@@ -25,6 +24,7 @@ from btcnb.data.coinjoin.wasabi1 import WASABI10, WASABI11
 from btcnb.data.coinjoin.wasabi2 import WASABI2
 from btcnb.data.coinjoin.whirlpool import WHIRLPOOL, WHIRLPOOL_TX0
 from btcnb.data.transactions import Transactions
+from btcnb.gates import choice, instance
 
 REGISTRY: tuple[Protocol, ...] = (JOINMARKET, WASABI10, WASABI11, WASABI2, WHIRLPOOL, WHIRLPOOL_TX0)
 """All protocols. To add one, write its file and name it here."""

@@ -1,11 +1,7 @@
-"""Both rule sets on a folder of real CoinJoin lists.
-
-`python -m btcnb.data.coinjoin.scoring FOLDER RECORD` keeps the counts in a CSV file.
-"""
+"""Both rule sets on a folder of real CoinJoin lists; `benchmarks/coinjoin_detectors.py` keeps the counts."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -36,14 +32,3 @@ def score_lists(folder: str | Path) -> pd.DataFrame:
             tables.append(found.explode("file").assign(archive=archive.stem, rules=rules))
     counts = pd.concat(tables).groupby(COLUMNS[:-1], sort=True).size()
     return counts.rename("transactions").reset_index()
-
-
-def main(folder: str, record: str) -> None:
-    """Score the lists in `folder` and write the counts to the CSV file `record`."""
-    partial = Path(f"{record}.part")
-    score_lists(folder).to_csv(partial, index=False)
-    partial.replace(record)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

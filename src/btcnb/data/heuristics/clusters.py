@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.checks import choices, instance, whole
+from btcnb.data.checks import choices, whole
 from btcnb.data.coinjoin import detect_coinjoins
 from btcnb.data.heuristics.config import HeuristicConfig
 from btcnb.data.heuristics.rules import RULES
@@ -17,6 +17,7 @@ from btcnb.data.heuristics.view import Merges, View
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.data.union_find import UnionFind, by_first
 from btcnb.errors import DataError
+from btcnb.gates import instance
 
 DEFAULT_RULES = ("common_input", "change", "round_value", "forced_merge")
 """The rules of the pipeline's example configuration: all but `deposit`."""

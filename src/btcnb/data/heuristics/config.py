@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from btcnb.data.checks import choice, choices, flag, positive, whole
+from btcnb.data.checks import choices, positive, whole
 from btcnb.data.coinjoin import PROTOCOLS, RULE_SETS
 from btcnb.data.intervals import FIRST, SATOSHI_PER_BITCOIN
+from btcnb.gates import choice, flag
 
 
 @dataclass(frozen=True)

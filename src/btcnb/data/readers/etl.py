@@ -17,7 +17,7 @@ from btcnb.data.readers.sidecar import SUFFIX, restore, sidecar_of
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 
-_KEYS = re.compile(rb'"(block_number|spent_transaction_hash|outputs)"\s*:')
+_KEYS = re.compile(rb'"(block_number|spent_transaction_hash)"\s*:')
 
 
 @guarded("path")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from btcnb.data.checks import choice, instance, real, whole
+from btcnb.data.checks import real, whole
 from btcnb.data.intervals import FIRST, SPLITS
 from btcnb.errors import ParameterError
+from btcnb.gates import choice, instance
 from btcnb.sizes import size as named_size
 from btcnb.store import storable
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from tqdm import tqdm
 
-from btcnb.data.checks import flag, instance
 from btcnb.data.simulate.actors.anchors import Anchors
 from btcnb.data.simulate.actors.exchanges import Exchanges
 from btcnb.data.simulate.actors.merchants import Merchants
@@ -19,6 +18,7 @@ from btcnb.data.simulate.orders import Orders
 from btcnb.data.simulate.tables import to_transactions
 from btcnb.data.simulate.world import Registry, Withdrawals, World
 from btcnb.data.transactions import Transactions
+from btcnb.gates import flag, instance
 
 BETS_WON = 0.03
 """Winners paid by betting sites in a block, as a multiple of the number of transactions."""
