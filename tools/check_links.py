@@ -33,7 +33,8 @@ def read(page: Path) -> tuple[set[str], set[str]]:
 
 def broken_inside(html: Path) -> tuple[list[str], dict[str, list[str]]]:
     """Links within the book that lead nowhere; and every address elsewhere, with the pages that name it."""
-    pages = {page.resolve(): read(page) for page in sorted(html.rglob("*.html"))}
+    found = [page for page in sorted(html.rglob("*.html")) if "_static" not in page.parts]  # templates of the theme
+    pages = {page.resolve(): read(page) for page in found}
     broken: list[str] = []
     elsewhere: dict[str, list[str]] = defaultdict(list)
     for page, (links, _) in pages.items():

@@ -97,6 +97,16 @@ def test_a_new_style_sheet_makes_the_rendering_start_from_nothing(tmp_path: Path
     assert _rest(Project(tmp_path / "none"), tmp_path, True) != before
 
 
+def test_a_verdict_says_whose_data_it_rests_on() -> None:
+    chapter = SimpleNamespace(name="08_training", in_toc=True)
+    entry = {"kind": "verdict", "claim": "c", "where": "w", "verdict": "partly", "evidence": "e"}
+    page = verdicts_page([(chapter, [{"kind": "whose", "source": "economies", "simulated": True}, entry])])
+    assert "| **partly** | e | simulated |" in page
+    page = verdicts_page([(chapter, [{"kind": "whose", "source": "read from mine", "simulated": False}, entry])])
+    assert "| read from mine |" in page
+    assert "| **partly** | e | – |" in verdicts_page([(chapter, [entry])])
+
+
 def test_provenance_prints_the_whole_recipe() -> None:
     stamp = Stamp(
         chapter="08_training",

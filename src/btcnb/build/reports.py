@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from btcnb.book.text import Markup, escape, number, pipe_table
+from btcnb.book.text import Markup, escape, number, pipe_table, without_credentials
 from btcnb.build.chapters import Chapter
 from btcnb.build.project import Project
 from btcnb.store.reach import Package
@@ -87,6 +87,7 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
             entry["where"],
             f"**{entry['verdict']}**",
             entry["evidence"],
+            _data(records),
         ]
         for chapter, records in chapters
         if chapter.in_toc
@@ -96,12 +97,18 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
     lines = [
         "# Verdicts so far",
         "",
-        "Every claim that the chapters of this build have judged, with the numbers they judged it on. A number on",
-        "simulated data says so.",
+        "Every claim that the chapters of this build have judged, with the numbers they judged it on, and the data that",
+        "those numbers come from, where they come from data.",
         "",
-        pipe_table(["chapter", "claim", "in the paper", "verdict", "evidence"], rows),
+        pipe_table(["chapter", "claim", "in the paper", "verdict", "evidence", "data"], rows),
     ]
     return "\n".join(lines if rows else [*lines[:2], "No chapter has been executed yet."]) + "\n"
+
+
+def _data(records: Records) -> str:
+    """Whose data the chapter's page shows; a dash for chapters that need none."""
+    whose = next((entry for entry in records if entry.get("kind") == "whose"), None)
+    return "–" if whose is None else "simulated" if whose["simulated"] else without_credentials(whose["source"])
 
 
 def _section(records: Records) -> list[str]:
