@@ -18,7 +18,6 @@ The rows end in `results/benchmarks/NAME.json`, from which the book reads them.
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import math
 import multiprocessing
@@ -35,9 +34,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, ClassVar
 
+from btcnb.build.reports import CODE, measured_code
+
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "results" / "benchmarks"
-SOURCE = PROJECT / "src" / "btcnb"
 PACKAGES = ("numpy", "scipy", "pandas", "numba", "scikit-learn", "igraph", "leidenalg", "torch", "torch_geometric")
 MEGABYTE = 2.0**20
 
@@ -110,21 +110,6 @@ def in_child(
     return run
 
 
-def code_digest(*parts: str) -> str:
-    """SHA-256 of the Python sources of some sub-packages ("cluster") or modules ("errors.py"), names and contents."""
-    digest = hashlib.sha256()
-    for part in parts:
-        path = SOURCE / part
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(f"{file.relative_to(SOURCE).as_posix()}\0".encode() + file.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def stamped(records: Sequence[dict[str, Any]], *parts: str) -> list[dict[str, Any]]:
-    """Records that say which code they measured, so that a page can mark those older than the code."""
-    return [{**record, "code": list(parts), "code_digest": code_digest(*parts)} for record in records]
-
-
 def rows(benchmark: str, run: Run, **config: Any) -> list[dict[str, Any]]:
     """One flat record per stage of a run: the configuration, the measurement, the machine and the versions."""
     head = {"benchmark": benchmark, **config}
@@ -146,7 +131,12 @@ def rows(benchmark: str, run: Run, **config: Any) -> list[dict[str, Any]]:
 
 
 def write(name: str, records: Sequence[dict[str, Any]]) -> Path:
-    """Replace `results/benchmarks/NAME.json` by these records, in one step."""
+    """Replace `results/benchmarks/NAME.json` by these records, in one step.
+
+    Each says which state of the package's code it measured, so that the page can mark those older than the code.
+    """
+    code = measured_code(Path(sys.argv[0]))
+    records = [{CODE: code, **record} for record in records]
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
     partial = path.with_suffix(".partial")

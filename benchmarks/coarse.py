@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from _embedded import embedded, graph_and_model
-from _measure import RESULTS, in_child, rows, show, stage, stamped, write
+from _measure import RESULTS, in_child, rows, show, stage, write
 
 from btcnb.cluster import MAX_SIZE, coarse_partition, evaluate
 from btcnb.cluster.communities import undirected
@@ -78,7 +78,7 @@ def main() -> None:
         path = RESULTS / "coarse.json"
         kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         kept = [record for record in kept if record["size"] != options.size]
-        write("coarse", [*kept, *stamped(records, "cluster")])
+        write("coarse", [*kept, *records])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import argparse
 from typing import Any
 
 from _embedded import embedded, graph_and_model
-from _measure import in_child, rows, show, stage, stamped, write
+from _measure import in_child, rows, show, stage, write
 
 from btcnb.cluster import evaluate
 
@@ -63,7 +63,7 @@ def main() -> None:
         f"{MINUTES:.0f} minutes and {GIGABYTES:.0f} GB: {'reached' if value['reached'] else 'not reached'}"
     )
     if not options.dry:
-        write("evaluation", stamped(records, "cluster", "learn"))
+        write("evaluation", records)
 
 
 if __name__ == "__main__":

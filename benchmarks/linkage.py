@@ -15,7 +15,7 @@ from typing import Any
 
 import fastcluster
 import numpy as np
-from _measure import in_child, rows, show, stage, stamped, write
+from _measure import in_child, rows, show, stage, write
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist
 
@@ -122,7 +122,7 @@ def main() -> None:
             print(shape, options.agreement, found, flush=True)
         records += rows("linkage", run, task="agreement", shape=shape, n=options.agreement, d=DIMENSION, **found)
     show(records, ["task", "shape", "n", "stage", "seconds", "cpu_seconds", "start_mb", "peak_mb"])
-    write("linkage", stamped(records, "cluster"))
+    write("linkage", records)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from _measure import in_child, rows, show, stage, stamped, write
+from _measure import in_child, rows, show, stage, write
 from scipy.cluster import hierarchy
 
 from btcnb.cluster import dendrogram_purity, dendrogram_purity_sampled
@@ -76,7 +76,7 @@ def main() -> None:
             print(shape, f"{run['exact'].seconds:.2f} s", found, flush=True)
         records += rows("purity", run, task="dendrogram purity", shape=shape, n=options.leaves, **found)
     show(records, ["shape", "n", "stage", "seconds", "cpu_seconds", "start_mb", "peak_mb"])
-    write("purity", stamped(records, "cluster"))
+    write("purity", records)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from _measure import in_child, rows, show, stage, stamped, write
+from _measure import in_child, rows, show, stage, write
 from sklearn.metrics import silhouette_score
 
 from btcnb.cluster import silhouette
@@ -47,7 +47,7 @@ def main() -> None:
         print(found)
     records = rows("silhouette", run, task="silhouette", n=options.n, clusters=options.clusters, **found)
     show(records, ["n", "clusters", "stage", "seconds", "cpu_seconds", "start_mb", "peak_mb"])
-    write("silhouette", stamped(records, "cluster"))
+    write("silhouette", records)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,8 @@ def benchmarks_page(folder: Path, current: Callable[[str], str | None]) -> str:
         except (OSError, ValueError, TypeError) as error:
             lines.append(f"`results/benchmarks/{path.name}` cannot be read: {escape(error)}.")
             continue
-        if any(entry.get(CODE, "") not in ("", current(path.stem)) for entry in records):
+        now = current(path.stem)
+        if now is not None and any(entry.get(CODE) != now for entry in records):
             lines += [_OLDER.replace("NAME", path.stem), ""]
         lines += _section(records)
     return "\n".join(lines) + "\n"
@@ -97,8 +98,8 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
     lines = [
         "# Verdicts so far",
         "",
-        "Every claim that the chapters of this build have judged, with the numbers they judged it on, and the data that",
-        "those numbers come from, where they come from data.",
+        "Every claim that the chapters of this build have judged, with the numbers they judged it on, and the data",
+        "that those numbers come from, where they come from data.",
         "",
         pipe_table(["chapter", "claim", "in the paper", "verdict", "evidence", "data"], rows),
     ]
