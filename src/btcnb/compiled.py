@@ -2,19 +2,17 @@
 
 numba keeps what it compiles beside each file and looks only at that file's own time stamp: a kernel that calls another
 file's kernel, or uses another file's constant, would go on running the old one. Here the folder itself is named after
-the content of every file that compiles anything and of all they import, so an edit of any of them compiles anew.
+the content of every room of the package that compiles anything, so an edit in one of them compiles anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
-_IMPORTS = re.compile(r"^\s*from (btcnb[\w.]*) import ([\w ,]+|\([^)]*\))", re.MULTILINE)
 
 
 def settle() -> None:
@@ -22,8 +20,9 @@ def settle() -> None:
     # A waiting OpenMP thread spins for milliseconds by default, which stalls everybody on a busy machine (a training
     # step took three times as long); a thousand turns (microseconds) are plenty. Read when torch or numba load OpenMP.
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    folder = compiled_folder()
-    if folder is not None and "NUMBA_CACHE_DIR" not in os.environ:
+    folder, chosen = compiled_folder(), os.environ.get("NUMBA_CACHE_DIR")
+    ours = folder is not None and (chosen is None or Path(chosen).parent == folder.parent)  # or a parent process's
+    if ours:
         os.environ["NUMBA_CACHE_DIR"] = str(folder)
         if "numba" in sys.modules:
             sys.modules["numba"].config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
@@ -36,22 +35,12 @@ def compiled_folder() -> Path | None:
         return None
     digest = hashlib.sha256()
     for name, source in sorted(_kernels().items()):
-        digest.update(f"{name}\n{source}".encode())
+        digest.update(name.encode() + source)
     return project / ".cache" / "numba" / digest.hexdigest()[:16]
 
 
-def _kernels() -> dict[str, str]:
-    """Module name -> source, of the modules that compile something and of those that they import."""
-    sources = {
-        ".".join(["btcnb", *path.relative_to(PACKAGE).with_suffix("").parts]): path.read_text(encoding="utf-8")
-        for path in PACKAGE.rglob("*.py")
-    }
-    waiting = [name for name, source in sources.items() if "njit" in source or "import compiled" in source]
-    found: dict[str, str] = {}
-    while waiting:
-        name = waiting.pop()
-        if name in sources and name not in found:
-            found[name] = sources[name]
-            for module, names in _IMPORTS.findall(sources[name]):
-                waiting += [module, *(f"{module}.{item}" for item in re.findall(r"\w+", names))]
-    return found
+def _kernels() -> dict[str, bytes]:
+    """Path -> source of all files in the rooms that compile something: kernels call across files, and use constants."""
+    sources = {path.relative_to(PACKAGE): path.read_bytes() for path in PACKAGE.rglob("*.py")}
+    rooms = {path.parts[0] for path, source in sources.items() if b"import njit" in source}
+    return {path.as_posix(): source for path, source in sources.items() if path.parts[0] in rooms}
