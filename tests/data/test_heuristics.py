@@ -291,9 +291,9 @@ def test_bad_parameters_say_what_is_known():
     for bad in ({"price_usd": 0.0}, {"round_usd": float("nan")}, {"round_slack": -1}, {"deposit_min_inputs": 0}):
         with pytest.raises(ParameterError):
             HeuristicConfig(**bad)
-    with pytest.raises(ParameterError, match="excluded_protocols is 'wasabi'; it must be one of 'joinm"):
+    with pytest.raises(ParameterError, match="excluded_protocols is 'wasabi', but must be one of 'joinm"):
         HeuristicConfig(excluded_protocols=("wasabi",))
-    with pytest.raises(ParameterError, match="rules is 'best'; it must be one of 'published', 'improved'"):
+    with pytest.raises(ParameterError, match="rules is 'best', but must be one of 'published', 'improved'"):
         heuristic_clusters(txs, config=HeuristicConfig(coinjoin_rules="best"))
 
 
