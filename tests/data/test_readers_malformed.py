@@ -66,15 +66,15 @@ def graph() -> AddressGraph:
 
 
 def harmless(call, *args, **options):
-    """The result, or None where btcnb refuses; anything else fails, and so does taking long."""
-    start = time.monotonic()
+    """The result, or None where btcnb refuses; anything else fails, and so does computing for long (CPU, not clock)."""
+    start = time.process_time()
     try:
         return call(*args, **options)
     except BtcnbError as error:
         assert "\n" not in str(error)
         return None
     finally:
-        assert time.monotonic() - start < 20
+        assert time.process_time() - start < 20
 
 
 # Any bytes, and good files damaged --------------------------------------------------------------------------------
@@ -516,9 +516,10 @@ SECRET = "s3cr3t"
         f"http://bob:{SECRET}@",
     ],
 )
-def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog):
+def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog, monkeypatch):
     caplog.set_level(logging.DEBUG)
-    start = time.monotonic()
+    for waiting in ("socket.socket.connect", "socket.getaddrinfo", "time.sleep"):  # neither tried nor tried again
+        monkeypatch.setattr(waiting, lambda *args, waiting=waiting, **options: pytest.fail(f"{waiting} was called"))
     for call in (read_bitcoin_core, Node, Node.at, read_etl, sniff, read_release, read_dumplings, read_wallet_owners):
         with pytest.raises(BtcnbError) as error:
             call(url)
@@ -527,7 +528,6 @@ def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog):
     with pytest.raises(BtcnbError) as error:
         read_bitcoin_core(Path(url))
     assert SECRET not in str(error.value)
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("url", [f"Http://bob:{SECRET}@127.0.0.1:1", f"  http://bob:{SECRET}@127.0.0.1:1 "])
@@ -586,7 +586,7 @@ def test_a_dripping_node_does_not_outlast_the_timeout(answer):
         start = time.monotonic()
         with pytest.raises(DataError, match=r"no whole answer within 0.5 seconds"):
             read_bitcoin_core(Node(url, timeout=0.5))
-        assert time.monotonic() - start < 3
+        assert time.monotonic() - start < 0.05 * len(answer)  # sooner than the whole answer would have dripped in
 
 
 HASH = "0" * 63 + "5"
