@@ -35,8 +35,8 @@ def wait_until_asleep(book: MiniBook, process: subprocess.Popen[str]) -> None:
 
 
 def no_process_left(book: MiniBook) -> bool:
-    """Whether no kernel of this book is alive (each carries the path of its connection file); 20 s of patience."""
-    for _ in range(200):
+    """Whether no kernel of this book is alive (each carries the path of its connection file); waits 2 minutes."""
+    for _ in range(1200):
         lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
         if not any(str(book.root) in line for line in lines):
             return True
@@ -66,7 +66,7 @@ def test_ctrl_c_ends_kernels_and_says_so_in_one_sentence(slow_book: MiniBook) ->
     process = slow_book.start("--no-pages")
     wait_until_asleep(slow_book, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert errors.strip() == (
         "btcnb: Interrupted; the chapters that finished are kept, and the same command goes on from there."
@@ -127,7 +127,7 @@ def test_a_worker_that_dies_fails_its_chapter_only(slow_book: MiniBook) -> None:
     (slow_book.root / "slow").unlink()
     for worker in workers:
         worker.kill()
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "02_second · FAILED in cell 2 of 2" in out
     assert "the process that ran it ended: killed by signal 9" in out
@@ -185,7 +185,7 @@ def test_ctrl_c_while_the_program_is_still_being_loaded(book: MiniBook) -> None:
         "sys.meta_path.insert(0, Interrupting())\n"
         f"sys.exit(main(['--root', {str(book.root)!r}, 'build']))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 130
     assert done.stderr.strip() == (
         "btcnb: Interrupted; the chapters that finished are kept, and the same command goes on from there."
