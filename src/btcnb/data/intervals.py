@@ -19,14 +19,15 @@ class Split:
     start_block: int
     start_time: int  # unix seconds, midnight UTC of the first day
     price_usd: float  # interpolated between the two nearest days of the authors' price table
+    fee_rate: float  # satoshi per virtual byte: median over real blocks at most 10,000 blocks away (`real_chain.csv`)
 
 
 SPLITS: dict[str, Split] = {
-    "train1": Split(599_000, 1_570_838_400, 8_435.84),  # 2019-10-12
-    "train2": Split(624_000, 1_585_785_600, 6_578.19),  # 2020-04-02
-    "train3": Split(674_000, 1_615_334_400, 53_537.82),  # 2021-03-10
-    "valid": Split(649_000, 1_600_473_600, 10_815.53),  # 2020-09-19
-    "test": Split(699_000, 1_630_713_600, 49_249.50),  # 2021-09-04
+    "train1": Split(599_000, 1_570_838_400, 8_435.84, 17.4),  # 2019-10-12
+    "train2": Split(624_000, 1_585_785_600, 6_578.19, 29.8),  # 2020-04-02
+    "train3": Split(674_000, 1_615_334_400, 53_537.82, 45.0),  # 2021-03-10
+    "valid": Split(649_000, 1_600_473_600, 10_815.53, 87.4),  # 2020-09-19
+    "test": Split(699_000, 1_630_713_600, 49_249.50, 7.6),  # 2021-09-04
 }
 """The five graphs of the paper, by their role."""
 

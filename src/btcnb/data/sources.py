@@ -62,6 +62,8 @@ class Source:
     """what the heuristics see: the sampled transactions only, or all of the interval (the paper does not say)"""
     simulation: tuple[tuple[str, Any], ...] = ()
     """fields of `SimulationConfig`; empty: what the size says, taken when the source is made"""
+    disorder: float = 1.0
+    """how badly heuristics fail in the simulated economies: 0 tidy, 1 calibrated, 2 twice as bad"""
     sample: int = 0
     """transactions that a sample should have; 0: what the size says (of somebody's chain, what the paper's had)"""
 
@@ -70,6 +72,8 @@ class Source:
             raise ParameterError(f"scope is {self.scope!r}; it must be one of {', '.join(map(repr, get_args(Scope)))}.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ParameterError(f"seed is {self.seed!r}, but must be a whole number of at least 0.")
+        if isinstance(self.disorder, bool) or not isinstance(self.disorder, int | float) or not 0 <= self.disorder <= 10:
+            raise ParameterError(f"disorder is {self.disorder!r}, but must be a number from 0 to 10.")
         named = sizes.size(self.size)
         if self.simulated and not self.simulation:
             object.__setattr__(self, "simulation", tuple(sorted(named.simulation.items())))
@@ -86,6 +90,7 @@ class Source:
         intervals: str = "",
         price_usd: float = 0.0,
         scope: Scope = "sample",
+        disorder: float = 1.0,
     ) -> Source:
         """The source that a reader names: `simulated`, one path, or five paths separated by commas.
 
@@ -94,7 +99,7 @@ class Source:
         price_usd: USD for one bitcoin; 0: the paper's where the blocks are the paper's, else unknown
         """
         if source == SIMULATED:
-            return cls(size=size, seed=seed, scope=scope)
+            return cls(size=size, seed=seed, scope=scope, disorder=disorder)
         paths = tuple(part.strip() for part in source.split(",") if part.strip())
         if len(paths) not in (1, len(ROLES)):
             raise ParameterError(
@@ -115,7 +120,8 @@ class Source:
     def words(self) -> str:
         """Whose data this is, in words."""
         if self.simulated:
-            return f"simulated economies of size {self.size}, seed {self.seed}"
+            dial = "" if self.disorder == 1.0 else f", disorder {self.disorder:g}"
+            return f"simulated economies of size {self.size}, seed {self.seed}{dial}"
         where = ", ".join(self.paths)
         if self.kind == "release" and len(self.paths) == 1 and len(_release_roles(self.paths[0])) == 1:
             return f"one graph read from {where}, in all five roles: what is trained here is tested on itself"
@@ -137,6 +143,8 @@ class Source:
             start_block=interval.start_block,
             start_time=interval.start_time,
             price_usd=interval.price_usd,
+            fee_rate=interval.fee_rate,
+            disorder=self.disorder,
         )
 
 

@@ -45,6 +45,7 @@ class Truth:
     label:     object/str per address, the entity name where the address is publicly labelled, "" elsewhere
     coinjoin:  str per transaction, the protocol name as in `detect_coinjoins`, "" for none
     change:    int64 per transaction, the output `index` that is change, -1 where there is none or more than one
+    mechanism: str per transaction, the way to mislead heuristics that wrote it, "" for an ordinary one
     """
 
     owner: IntArray
@@ -52,6 +53,7 @@ class Truth:
     label: npt.NDArray[Any] | None = None
     coinjoin: npt.NDArray[Any] | None = None
     change: IntArray | None = None
+    mechanism: npt.NDArray[Any] | None = None
 
     def select(self, addresses: npt.NDArray[np.bool_], transactions: npt.NDArray[np.bool_]) -> Truth:
         """What is known about the addresses and transactions that two masks leave."""
@@ -61,6 +63,7 @@ class Truth:
             label=None if self.label is None else self.label[addresses],
             coinjoin=None if self.coinjoin is None else self.coinjoin[transactions],
             change=None if self.change is None else self.change[transactions],
+            mechanism=None if self.mechanism is None else self.mechanism[transactions],
         )
 
 
@@ -219,6 +222,7 @@ class Transactions:
             ("label", per_address, "OUT"),
             ("coinjoin", per_transaction, "OUT"),
             ("change", per_transaction, "iu"),
+            ("mechanism", per_transaction, "OUT"),
         ):
             array = getattr(self.truth, name)
             if array is None and name != "owner":

@@ -11,12 +11,24 @@ from btcnb.data.simulate import rates
 Array = npt.NDArray[np.int64]
 
 
-class Money:
-    """Draws amounts at a fixed price."""
+DAILY_VOLATILITY = 0.035
+"""Standard deviation of the logarithm of the price over a day (144 blocks), about that of 2019 to 2021."""
 
-    def __init__(self, rng: np.random.Generator, price_usd: float) -> None:
+
+class Money:
+    """Draws amounts at a price that moves from block to block.
+
+    roundness: share of payments that end in at least 2, 3, … zeros
+    """
+
+    def __init__(self, rng: np.random.Generator, price_usd: float, roundness: npt.NDArray[np.float64]) -> None:
         self._rng = rng
+        self._roundness = roundness
         self.satoshi_per_usd = SATOSHI_PER_BITCOIN / price_usd
+
+    def next_block(self) -> None:
+        """The price moves."""
+        self.satoshi_per_usd *= float(np.exp(self._rng.normal(0.0, DAILY_VOLATILITY / 12.0)))  # the root of 144 is 12
 
     def arbitrary(self, number: int, scale: float = 1.0) -> Array:
         """Log-normal amounts in satoshi, `scale` times the typical payment, shape (number,)."""
@@ -30,7 +42,7 @@ class Money:
         (number,)."""
         value = self.arbitrary(number, scale)
         draw = self._rng.random(number)
-        digits = np.concatenate([[0], rates.ROUND_DIGITS])[np.searchsorted(-rates.ROUND_AT_LEAST, -draw, side="left")]
+        digits = np.concatenate([[0], rates.ROUND_DIGITS])[np.searchsorted(-self._roundness, -draw, side="left")]
         digits = np.minimum(digits, np.floor(np.log10(2 * value)).astype(np.int64))  # nobody rounds 0.02 up to 0.1
         return np.where(digits > 0, _round_to(value, 10**digits), self._dollars(value))
 

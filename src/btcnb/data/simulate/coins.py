@@ -28,6 +28,7 @@ class Fields(NamedTuple):
     sequence: int = SEQUENCE_FINAL
     change: int = -1  # index of the change output, -1 for none
     protocol: int = 0  # position in `mixes.NAMES`
+    mechanism: int = 0  # position in `disorder.NAMES`
 
 
 _LEAN: dict[str, Any] = {"cache": True, "no_cfunc_wrapper": True}
@@ -67,12 +68,17 @@ def hash_word(book: Any, tx: Any, coin: Any) -> Any:
 
 
 @inner
-def new_address(book: Any, wallet: Any) -> Any:
+def new_address_of(book: Any, wallet: Any, script: Any) -> Any:
     address = book.counts[3]
     book.counts[3] += 1
     book.address_wallet[address] = wallet
-    book.address_script[address] = book.programs[book.wallet_program[wallet], SCRIPT]
+    book.address_script[address] = script
     return address
+
+
+@inner
+def new_address(book: Any, wallet: Any) -> Any:
+    return new_address_of(book, wallet, book.programs[book.wallet_program[wallet], SCRIPT])
 
 
 @outer
@@ -102,7 +108,8 @@ def receive_addresses(book: Any, wallets: Any) -> Any:
 
 @outer
 def credit(book: Any, coin: Any) -> None:
-    wallet = book.address_wallet[book.coin_address[coin]]
+    """Put a coin into the list of the wallet that keeps the coins of its address."""
+    wallet = book.wallet_keeper[book.address_wallet[book.coin_address[coin]]]
     last = book.wallet_last[wallet]
     book.coin_wallet[coin] = wallet
     book.coin_next[coin] = -1
@@ -198,5 +205,5 @@ def append_transaction(book: Any, height: Any, n_in: Any, n_out: Any, fields: An
     row = book.tx[tx]
     row[0], row[1], row[2], row[3] = height, fields.version, fields.lock_time, fields.sequence
     row[4], row[5], row[6] = size, virtual_size, (fee if n_in > 0 else 0)
-    row[7], row[8] = fields.change, fields.protocol
+    row[7], row[8], row[9] = fields.change, fields.protocol, fields.mechanism
     return tx

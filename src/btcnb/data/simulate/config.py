@@ -24,7 +24,7 @@ class CoinJoinRates:
     joinmarket: float = 0.04
     wasabi10: float = 0.02
     wasabi11: float = 0.02
-    wasabi2: float = 0.02
+    wasabi2: float = 0.005
     whirlpool: float = 0.08
     whirlpool_tx0: float = 0.05
 
@@ -48,10 +48,12 @@ class SimulationConfig:
     """Expected number of transactions in a block, about 2,300 on the real chain."""
     price_usd: float = FIRST.price_usd
     """USD for one bitcoin; payments are thought in USD, so it decides amounts."""
-    fee_rate: float = 20.0
+    fee_rate: float = FIRST.fee_rate
     """Typical fee rate in satoshi per virtual byte."""
+    disorder: float = 1.0
+    """The dial of `disorder.MECHANISMS`: 0 a tidy world, 1 the calibrated one, 2 twice as bad."""
     users: int = 5_000
-    """Private persons, each with one wallet."""
+    """Private persons, each with a wallet or two."""
     exchanges: int = 30
     """Exchanges, their sizes falling like 1/rank."""
     pools: int = 6
@@ -66,13 +68,15 @@ class SimulationConfig:
     """Most inputs of one consolidation."""
     coinjoins: CoinJoinRates = field(default_factory=CoinJoinRates)
     """How often each CoinJoin protocol runs."""
+    mixing: float = 1.0
+    """Multiple of these rates: raise it for an economy full of CoinJoins."""
     wasabi_peers: tuple[int, int] = (20, 45)
     """Fewest and most participants of a Wasabi 1 round."""
-    wasabi2_inputs: tuple[int, int] = (50, 80)
-    """Fewest and most inputs of a Wasabi 2 round."""
+    wasabi2_inputs: tuple[int, int] = (120, 260)
+    """Fewest and most inputs of a Wasabi 2 round; real rounds of 2024 have a median of 190."""
     whirlpool_surge: float = 0.25
     """Share of Whirlpool mixes with 6 to 10 participants instead of 5."""
-    privacy_share: float = 0.12
+    privacy_share: float = 0.10
     """Share of users who own a CoinJoin wallet."""
 
     def __post_init__(self) -> None:
@@ -101,6 +105,8 @@ def _check(config: SimulationConfig) -> None:
     whole("largest_consolidation", config.largest_consolidation, 2, 650)
     real("price_usd", config.price_usd, 1.0, 1e8)
     real("fee_rate", config.fee_rate, 1.0, 1_000.0)
+    real("disorder", config.disorder, 0.0, 10.0)
+    real("mixing", config.mixing, 0.0, 100.0)
     for share in ("label_share", "whirlpool_surge", "privacy_share"):
         real(share, getattr(config, share), 0.0, 1.0)
     instance("coinjoins", config.coinjoins, CoinJoinRates)

@@ -32,7 +32,18 @@ LARGEST_TRANSACTION = 4096
 """Room for the inputs and for the outputs of one transaction (the 100 kB relay limit allows fewer)."""
 
 PLAIN = Fields()
-TX_FIELDS = ("block", "version", "lock_time", "sequence", "size", "virtual_size", "fee", "change", "protocol")
+TX_FIELDS = (
+    "block",
+    "version",
+    "lock_time",
+    "sequence",
+    "size",
+    "virtual_size",
+    "fee",
+    "change",
+    "protocol",
+    "mechanism",
+)
 
 
 class Book(NamedTuple):
@@ -40,7 +51,7 @@ class Book(NamedTuple):
 
     counts: Array  # number of transactions, coins, inputs, addresses
     random: npt.NDArray[np.uint64]  # state of the kernels' generator, and the word that hashes start from
-    tx: Array  # (transactions, 9), columns TX_FIELDS
+    tx: Array  # (transactions, 10), columns TX_FIELDS
     input_tx: npt.NDArray[np.int32]
     input_coin: npt.NDArray[np.int32]
     coin_tx: npt.NDArray[np.int32]
@@ -53,14 +64,17 @@ class Book(NamedTuple):
     coin_previous: npt.NDArray[np.int32]
     address_wallet: npt.NDArray[np.int32]
     address_script: npt.NDArray[np.int8]
-    wallet_program: Array
+    wallet_program: Array  # row of `programs`
+    wallet_keeper: Array  # wallet that holds and spends its coins: itself, unless somebody else keeps them
+    wallet_mechanism: Array  # what its ordinary transactions are known for, 0 for nothing
     wallet_reuse: Array  # per mille
     wallet_address: Array  # last receiving address, -1 for none
+    wallet_change: Array  # the one address that change goes to where a program has one, -1 for none yet
     wallet_first: Array  # oldest coin, -1 for none
     wallet_last: Array
     wallet_balance: Array
     wallet_coins: Array
-    programs: Array
+    programs: Array  # habits: one row per program, or per wallet where every wallet has marks of its own
     picked: Array  # scratch: coins of the transaction being built
     out_address: Array  # scratch: its outputs
     out_value: Array
@@ -69,8 +83,17 @@ class Book(NamedTuple):
 class Ledger:
     """Owns a `Book`, grows it, and wraps the compiled functions."""
 
-    def __init__(self, rng: np.random.Generator, wallet_programs: Array) -> None:
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        wallet_programs: Array,
+        habits: Array | None = None,
+        keepers: Array | None = None,
+        mechanisms: Array | None = None,
+    ) -> None:
+        """One program a wallet; `habits` (wallets, columns) gives each wallet a row of its own instead."""
         wallets = len(wallet_programs)
+        own = np.arange(wallets, dtype=np.int64)
         self.book = Book(
             counts=np.zeros(4, dtype=np.int64),
             random=rng.integers(2**63, size=2).astype(np.uint64),
@@ -87,14 +110,17 @@ class Ledger:
             coin_previous=np.zeros(4096, dtype=np.int32),
             address_wallet=np.zeros(4096, dtype=np.int32),
             address_script=np.zeros(4096, dtype=np.int8),
-            wallet_program=wallet_programs,
+            wallet_program=wallet_programs if habits is None else own.copy(),
+            wallet_keeper=own if keepers is None else keepers,
+            wallet_mechanism=np.zeros(wallets, dtype=np.int64) if mechanisms is None else mechanisms,
             wallet_reuse=draw_reuse(rng, wallet_programs),
             wallet_address=np.full(wallets, -1, dtype=np.int64),
+            wallet_change=np.full(wallets, -1, dtype=np.int64),
             wallet_first=np.full(wallets, -1, dtype=np.int64),
             wallet_last=np.full(wallets, -1, dtype=np.int64),
             wallet_balance=np.zeros(wallets, dtype=np.int64),
             wallet_coins=np.zeros(wallets, dtype=np.int64),
-            programs=program_table(),
+            programs=program_table() if habits is None else habits,
             picked=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
             out_address=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
             out_value=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),

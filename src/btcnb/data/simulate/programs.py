@@ -1,7 +1,8 @@
 """Wallet programs: the habits of software that show in every transaction it writes.
 
-A program is a row of integers, so that the compiled ledger can read it. Shares among users are set so that the
-marginals of two-output transactions on the real chain come out (see `CHAIN_TARGETS` in `btcnb.data.structure`).
+A program is a row of integers, so that the compiled ledger can read it. How coins are chosen, where change goes and how
+outputs are ordered belongs to the program; the marks that differ from year to year (version, lock time, RBF, script
+type) are drawn for each wallet from what real blocks of its year show (`habits.py`), unless the program is `marked`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,20 @@ from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPK
 IntTable = npt.NDArray[np.int64]
 
 # columns of the table
-VERSION, LOCKTIME, RBF, ORDER, SCRIPT, CHANGE, FEE, SELECTION, CONFIRMATIONS = range(9)
+(
+    VERSION,
+    LOCKTIME,
+    RBF,
+    ORDER,
+    SCRIPT,
+    CHANGE,
+    FEE,
+    SELECTION,
+    CONFIRMATIONS,
+    LEAST,
+    PAYEE_PAYS,
+    CHANGE_SCRIPT,
+) = range(12)
 
 ORDER_CHANGE_LAST, ORDER_RANDOM, ORDER_BIP69 = range(3)
 CHANGE_FRESH, CHANGE_TO_INPUT, CHANGE_TO_MAIN = range(3)
@@ -42,6 +56,7 @@ class Program:
     selection: int = SELECT_BEST
     confirmations: int = 1  # how deep a coin must be before it is spent
     reuse: tuple[float, float] = (0.0, 0.3)  # range of the probability to hand out the last receiving address again
+    marked: bool = False  # version, lock time, RBF and script are the program's own; else they are drawn for each wallet
 
     def row(self) -> list[int]:
         return [
@@ -54,15 +69,16 @@ class Program:
             self.fixed_fee,
             self.selection,
             self.confirmations,
+            1,  # coins spent at least
+            0,  # whether the payee bears the fee
+            -1,  # script type of change, -1 for that of the wallet
         ]
 
 
 _ONE_ADDRESS: dict[str, Any] = {"change": CHANGE_TO_MAIN, "reuse": (1.0, 1.0)}
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("web-legacy", 0.04, P2PKH, selection=SELECT_OLDEST),
-    # change always to one address, payments received at fresh ones: a shop's fresh address then looks like the change
-    Program("web-fixed-change", 0.12, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_MAIN, reuse=(0.3, 0.6)),
+    Program("web-legacy", 0.16, P2PKH, selection=SELECT_OLDEST),
     Program("web-fixed-fee", 0.05, P2PKH, selection=SELECT_OLDEST, fixed_fee=10_000, order=ORDER_CHANGE_LAST),
     Program("single-address", 0.25, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
     Program("phone-spv", 0.04, P2PKH, order=ORDER_BIP69, confirmations=0, selection=SELECT_OLDEST),
@@ -75,12 +91,12 @@ PROGRAMS: tuple[Program, ...] = (
     Program("phone-segwit", 0.02, P2WPKH),
     Program("shared-multisig", 0.07, P2SH_MULTISIG, selection=SELECT_OLDEST, order=ORDER_BIP69),
     # CoinJoin wallets (native SegWit)
-    Program("wasabi", 0, P2WPKH, order=ORDER_RANDOM, reuse=(0.0, 0.0)),
-    Program("samourai", 0, P2WPKH, order=ORDER_BIP69, reuse=(0.0, 0.0)),
-    Program("joinmarket-wrapped", 0, P2SH_P2WPKH, reuse=(0.0, 0.0)),
-    Program("joinmarket", 0, P2WPKH, version=2, locktime=True, reuse=(0.0, 0.0)),
-    Program("coordinator-static", 0, P2WPKH, selection=SELECT_OLDEST, reuse=(1.0, 1.0)),
-    Program("coordinator", 0, P2WPKH, selection=SELECT_OLDEST, reuse=(0.0, 0.0)),
+    Program("wasabi", 0, P2WPKH, order=ORDER_RANDOM, reuse=(0.0, 0.0), marked=True),
+    Program("samourai", 0, P2WPKH, order=ORDER_BIP69, reuse=(0.0, 0.0), marked=True),
+    Program("joinmarket-wrapped", 0, P2SH_P2WPKH, reuse=(0.0, 0.0), marked=True),
+    Program("joinmarket", 0, P2WPKH, version=2, locktime=True, reuse=(0.0, 0.0), marked=True),
+    Program("coordinator-static", 0, P2WPKH, selection=SELECT_OLDEST, reuse=(1.0, 1.0), marked=True),
+    Program("coordinator", 0, P2WPKH, selection=SELECT_OLDEST, reuse=(0.0, 0.0), marked=True),
     # services
     Program("hot-fixed", 0, P2PKH, order=ORDER_CHANGE_LAST, selection=SELECT_OLDEST, **_ONE_ADDRESS),
     Program("hot-rolling", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
@@ -94,6 +110,9 @@ PROGRAMS: tuple[Program, ...] = (
     Program("peeler", 0, P2PKH, order=ORDER_RANDOM, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
     Program("peeler-2", 0, P2PKH, version=2, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
     Program("peeler-segwit", 0, P2WPKH, version=2, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
+    Program("home", 0, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_MAIN, reuse=(0, 0)),
+    Program("token", 0, P2PKH, selection=SELECT_NEWEST, confirmations=0, change=CHANGE_TO_INPUT, reuse=(1.0, 1.0)),
+    Program("channel", 0, P2WSH_MULTISIG, version=2, reuse=(0, 0), marked=True),
     Program("shop", 0, P2PKH, selection=SELECT_OLDEST, reuse=(0, 0)),
     Program("shop-wrapped", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, reuse=(0, 0)),
     Program("static", 0, P2PKH, selection=SELECT_OLDEST, confirmations=0, **_ONE_ADDRESS),
@@ -104,7 +123,7 @@ NUMBER: dict[str, int] = {program.name: position for position, program in enumer
 
 
 def program_table() -> IntTable:
-    """All programs as integers, shape (programs, 9)."""
+    """All programs as integers, shape (programs, 12)."""
     return np.array([program.row() for program in PROGRAMS], dtype=np.int64)
 
 

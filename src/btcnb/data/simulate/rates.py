@@ -1,7 +1,7 @@
-"""How often things happen in the simulated economy, and how large payments are.
+"""How often things happen in the simulated economy, whatever the year, and how large payments are.
 
-Set so that the shares published for the real chain come out (`CHAIN_TARGETS` in `btcnb.data.structure`). Structure
-only: nothing here is set to a score that an experiment of the paper reports.
+Set so that the shares of the real chain come out (`chain_measures.py`); what differs from year to year stands in
+`eras.py`. Structure only: nothing here is set to a score that an experiment of the paper reports.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import numpy as np
 from btcnb.data.intervals import SATOSHI_PER_BITCOIN
 
 ROUND_DIGITS = np.array([2, 3, 4, 5, 6, 7])
-ROUND_AT_LEAST = np.array([0.479, 0.426, 0.380, 0.308, 0.216, 0.107])
-"""Share of payments whose satoshi value ends in at least so many zeros: correct plus wrong votes of
-power_of_ten_2..7 in Möser and Narayanan's public notebooks."""
+"""Zeros at the end of a payment in satoshi; how often, each era tells."""
 USD_ROUND = 0.3
 """Share of the other payments that are a round number of US dollars."""
 
@@ -26,9 +24,6 @@ HOLDERS = 0.55
 """Customers who withdraw coins to keep them: anybody, not only those who pay often."""
 MINER_PAYOUTS = 0.15
 """Miners paid by their pool."""
-ANCHORS = 0.015
-"""OP_RETURN transactions of timestamping services."""
-
 OLD_DEPOSITS = 2.1
 """Coins that customers sent to exchanges before the first block, per transaction of the interval; spent bit by bit."""
 

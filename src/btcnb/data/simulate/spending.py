@@ -17,22 +17,26 @@ from btcnb.data.simulate.coins import (
     hash_word,
     inner,
     new_address,
+    new_address_of,
     outer,
     output_bytes,
     receive_address,
     sizes,
 )
-from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
+from btcnb.data.simulate.orders import NO_ADDRESS, PAY, PAYJOIN, SWEEP
 from btcnb.data.simulate.programs import (
     CHANGE,
+    CHANGE_SCRIPT,
     CHANGE_TO_INPUT,
     CHANGE_TO_MAIN,
     CONFIRMATIONS,
     FEE,
+    LEAST,
     LOCKTIME,
     ORDER,
     ORDER_BIP69,
     ORDER_RANDOM,
+    PAYEE_PAYS,
     RBF,
     SCRIPT,
     SELECT_BEST,
@@ -187,15 +191,21 @@ def arrange(book: Any, n_in: Any, n_out: Any, order: Any, change: Any) -> Any:
 
 
 @inner
-def change_address(book: Any, wallet: Any, habit: Any) -> Any:
+def change_address(book: Any, wallet: Any) -> Any:
+    program = book.programs[book.wallet_program[wallet]]
+    habit = program[CHANGE]
     if habit == CHANGE_TO_INPUT:
         address = book.coin_address[book.picked[0]]
         if book.address_wallet[address] == wallet:
             return np.int64(address)
     elif habit == CHANGE_TO_MAIN:
-        if book.wallet_address[wallet] < 0:
-            book.wallet_address[wallet] = new_address(book, wallet)
-        return book.wallet_address[wallet]
+        if book.wallet_change[wallet] < 0:
+            if book.wallet_address[wallet] < 0:
+                book.wallet_address[wallet] = new_address(book, wallet)
+            book.wallet_change[wallet] = book.wallet_address[wallet]
+        return book.wallet_change[wallet]
+    if program[CHANGE_SCRIPT] >= 0:
+        return new_address_of(book, wallet, program[CHANGE_SCRIPT])
     return new_address(book, wallet)
 
 
@@ -206,6 +216,8 @@ def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
     program = book.programs[book.wallet_program[wallet]]
     depth, selection, fixed = program[CONFIRMATIONS], program[SELECTION], program[FEE]
     least, most = orders.least_inputs[o], orders.most_inputs[o]
+    if orders.mode[o] != SWEEP:
+        least = max(least, program[LEAST])
     if orders.mode[o] == SWEEP:
         number = pick_in_order(book, wallet, height, 0, 0.0, most, most)
         if number < least:
@@ -223,8 +235,9 @@ def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
 
 
 @inner
-def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: Any) -> tuple[Any, Any]:
-    """Fee and change in satoshi; change is NO_CHANGE where none is due, and fee is -1 where the coins do not reach."""
+def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: Any) -> tuple[Any, Any, Any]:
+    """Fee, change, and what the payee pays of the fee, in satoshi; change is NO_CHANGE where none is due, and fee is -1
+    where the coins do not reach."""
     program = book.programs[book.wallet_program[orders.payer[o]]]
     first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
     bytes_out = 0
@@ -235,22 +248,28 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
             bytes_out += output_bytes(book, orders.out_address[i])
     if orders.mode[o] == SWEEP:
         fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out)[1])
-        return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE
+        return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE, 0
     own = OUTPUT_BYTES[program[SCRIPT]]
     fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
+    if program[PAYEE_PAYS] and n_out == 1 and orders.mode[o] == PAY and pay - fee >= LEAST_OUTPUT:
+        if total - pay >= LEAST_OUTPUT:
+            return fee, total - pay, fee
     if total - pay < fee - fee // 4:  # three quarters of the going rate still confirm
-        return -1, NO_CHANGE
+        return -1, NO_CHANGE, 0
     change = total - pay - fee
     if change >= LEAST_OUTPUT:
-        return fee, change
+        return fee, change, 0
     if pay == 0:  # only an OP_RETURN output would be left
-        return -1, NO_CHANGE
-    return total - pay, NO_CHANGE
+        return -1, NO_CHANGE, 0
+    return total - pay, NO_CHANGE, 0
 
 
 @inner
-def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, change: Any) -> Any:
-    """Ask payees for addresses and write the outputs, the change last. Returns how many there are."""
+def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, more: Any, change: Any) -> Any:
+    """Ask payees for addresses and write the outputs, the change last. Returns how many there are.
+
+    swept: what the payee of a sweep gets; more: satoshi that the first payee gets beyond the stated value.
+    """
     first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
     for i in range(n_out):
         address = orders.out_address[first + i]
@@ -258,10 +277,10 @@ def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, change: Any) -> Any
             address = receive_address(book, orders.out_wallet[first + i])
         book.out_address[i] = max(-1, address)
         book.out_value[i] = swept if orders.mode[o] == SWEEP else orders.out_value[first + i]
+    book.out_value[0] += more
     if change == NO_CHANGE:
         return n_out
-    habit = book.programs[book.wallet_program[orders.payer[o]], CHANGE]
-    book.out_address[n_out] = change_address(book, orders.payer[o], habit)
+    book.out_address[n_out] = change_address(book, orders.payer[o])
     book.out_value[n_out] = change
     return n_out + 1
 
@@ -280,6 +299,15 @@ def lock_fields(book: Any, program: Any, height: Any) -> tuple[Any, Any]:
 
 
 @inner
+def helping_coin(book: Any, orders: Any, o: Any, n_in: Any) -> Any:
+    """Satoshi that the payee of a PAYJOIN puts in, and gets back on top of the payment; 0 where it has no coin."""
+    if orders.mode[o] != PAYJOIN or n_in == 0:
+        return 0
+    coin = book.picked[n_in - 1]
+    return book.coin_value[coin] if book.coin_wallet[coin] == orders.companion[o] else 0
+
+
+@inner
 def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     """One order. False, and nothing has changed, where the payer's coins do not reach."""
     pay, total = 0, 0
@@ -288,16 +316,20 @@ def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     n_in = choose_coins(book, height, orders, o, pay)
     for i in range(n_in):
         total += book.coin_value[book.picked[i]]
-    if total <= pay:
+    brought = helping_coin(book, orders, o, n_in)
+    if total <= pay + brought:
         return False
-    fee, change = fee_and_change(book, orders, o, n_in, pay, total)
+    fee, change, borne = fee_and_change(book, orders, o, n_in, pay + brought, total)
     if fee < 0:
         return False
-    n_out = fill_outputs(book, orders, o, total - fee, change)
+    n_out = fill_outputs(book, orders, o, total - fee, brought - borne, change)
     program = book.programs[book.wallet_program[orders.payer[o]]]
     position = arrange(book, n_in, n_out, program[ORDER], -1 if change == NO_CHANGE else n_out - 1)
     lock_time, sequence = lock_fields(book, program, height)
-    fields = Fields(program[VERSION], lock_time, sequence, position, 0)
+    mechanism = orders.mechanism[o]
+    if mechanism == 0:
+        mechanism = book.wallet_mechanism[orders.payer[o]]
+    fields = Fields(program[VERSION], lock_time, sequence, position, 0, mechanism)
     append_transaction(book, height, n_in, n_out, fields, True)
     return True
 

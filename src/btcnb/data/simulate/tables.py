@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from btcnb.data.simulate.disorder import NAMES as MECHANISMS
+from btcnb.data.simulate.labels import address_labels
 from btcnb.data.simulate.ledger import COUNT_ADDRESS, COUNT_COIN, COUNT_INPUT, COUNT_TX, TX_FIELDS, Book
 from btcnb.data.simulate.mixes import NAMES
 from btcnb.data.simulate.names import address_strings, hash_strings
@@ -15,10 +17,6 @@ from btcnb.data.transactions import Transactions, Truth
 
 Array = npt.NDArray[np.int64]
 
-BLOCK_SECONDS = 600.0
-PRIVATE_KINDS = ("user",)
-"""Kinds of entities whose addresses are never labelled."""
-
 
 def to_transactions(world: World) -> Transactions:
     """The finished chain. Addresses that no transaction shows are left out."""
@@ -26,7 +24,7 @@ def to_transactions(world: World) -> Transactions:
     number = int(book.counts[COUNT_TX])
     initial, coins = world.ledger.initial_coins, int(book.counts[COUNT_COIN])
     input_coin = book.input_coin[: book.counts[COUNT_INPUT]].astype(np.int64)
-    used, rename = _used_addresses(book, initial, coins, input_coin)
+    used, rename = _used_addresses(world, initial, coins, input_coin)
     tx = {name: book.tx[:number, column] for column, name in enumerate(TX_FIELDS)}
     transactions = _transaction_table(world, tx, number)
     inputs = _input_table(book, tx["sequence"], initial, input_coin, rename)
@@ -42,14 +40,21 @@ def to_transactions(world: World) -> Transactions:
     )
 
 
-def _used_addresses(book: Book, initial: int, coins: int, input_coin: Array) -> tuple[Array, Array]:
-    """Ids of the addresses that occur, ascending, and new ids by old ones (the last slot maps -1 to -1)."""
+def _used_addresses(world: World, initial: int, coins: int, input_coin: Array) -> tuple[Array, Array]:
+    """Ids of the addresses that occur, shuffled, and new ids by old ones (the last slot maps -1 to -1).
+
+    Shuffled, because addresses are made in an order that tells owners apart, and whatever breaks ties by id would see
+    it.
+    """
+    book, config = world.ledger.book, world.config
     seen = np.zeros(int(book.counts[COUNT_ADDRESS]) + 1, dtype=bool)
     seen[book.coin_address[initial:coins]] = True
     seen[book.coin_address[input_coin]] = True
     seen[-1] = False
-    rename = np.where(seen, np.cumsum(seen) - 1, -1)
-    return np.flatnonzero(seen), rename
+    used = np.random.default_rng([config.seed, config.start_block, 3]).permutation(np.flatnonzero(seen))
+    rename = np.full(len(seen), -1, dtype=np.int64)
+    rename[used] = np.arange(len(used))
+    return used, rename
 
 
 def _transaction_table(world: World, tx: dict[str, Array], number: int) -> pd.DataFrame:
@@ -57,13 +62,11 @@ def _transaction_table(world: World, tx: dict[str, Array], number: int) -> pd.Da
     block = tx["block"]
     opens = np.flatnonzero(np.diff(block, prepend=-1))
     index = np.arange(number) - np.repeat(opens, np.diff(np.append(opens, number)))
-    waits = np.random.default_rng([config.seed, config.start_block, 1]).exponential(BLOCK_SECONDS, config.blocks)
-    times = config.start_time + np.cumsum(np.maximum(1, np.rint(waits)).astype(np.int64))
     return pd.DataFrame(
         {
             "hash": hash_strings(world.ledger.book.random[1], 8 * np.arange(number, dtype=np.uint64)),
             "block_number": block,
-            "block_timestamp": times[block - config.start_block],
+            "block_timestamp": world.times[block - config.start_block],
             "index": index,
             "is_coinbase": index == 0,
             **{name: tx[name] for name in ("version", "lock_time", "size", "virtual_size", "fee")},
@@ -111,15 +114,12 @@ def _output_table(book: Book, initial: int, coins: int, rename: Array) -> pd.Dat
 def _truth(world: World, used: Array, tx: dict[str, Array]) -> Truth:
     registry, config = world.registry, world.config
     owner = np.array(registry.wallet_entity, dtype=np.int64)[world.ledger.book.address_wallet[used]]
-    public = np.array([kind not in PRIVATE_KINDS for kind in registry.kinds])
-    labelled = public[owner] & (
-        np.random.default_rng([config.seed, config.start_block, 2]).random(len(used)) < config.label_share
-    )
-    names = np.array(registry.names, dtype=object)
+    rng = np.random.default_rng([config.seed, config.start_block, 2])
     return Truth(
         owner=owner,
         entities=pd.DataFrame({"kind": registry.kinds, "name": registry.names}),
-        label=np.where(labelled, names[owner], ""),
+        label=address_labels(rng, registry, owner, config.label_share, world.dial),
         coinjoin=np.array(NAMES, dtype=object)[tx["protocol"]],
         change=tx["change"].copy(),
+        mechanism=np.array(MECHANISMS, dtype=object)[tx["mechanism"]],
     )

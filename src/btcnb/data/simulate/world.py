@@ -9,12 +9,17 @@ import numpy.typing as npt
 
 from btcnb.data.simulate.amounts import Money
 from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM_NUMBER
+from btcnb.data.simulate.disorder import Dial
+from btcnb.data.simulate.eras import Era
 from btcnb.data.simulate.ledger import Ledger
-from btcnb.data.simulate.orders import Orders
+from btcnb.data.simulate.orders import NO_ADDRESS, Orders
 
 Array = npt.NDArray[np.int64]
 
 NOBODY = np.zeros(0, dtype=np.int64)
+DAILY_SWING = 0.2
+"""How much more is paid at two in the afternoon (UTC) than on average, as a share."""
 COINBASE_MATURITY = 100
 """Blocks before a coinbase may be spent (consensus rule)."""
 
@@ -27,16 +32,31 @@ class Registry:
     names: list[str] = field(default_factory=list)
     wallet_entity: list[int] = field(default_factory=list)
     wallet_program: list[int] = field(default_factory=list)
+    wallet_weight: list[float] = field(default_factory=list)
+    wallet_keeper: list[int] = field(default_factory=list)
+    wallet_mechanism: list[int] = field(default_factory=list)
 
     def entity(self, kind: str, name: str) -> int:
         self.kinds.append(kind)
         self.names.append(name)
         return len(self.kinds) - 1
 
-    def wallet(self, entity: int, program: int) -> int:
+    def wallet(
+        self, entity: int, program: int, *, weight: float = 0.0, keeper: int = -1, mechanism: str = ""
+    ) -> int:
+        """A new wallet.
+
+        weight:    how much it transacts among wallets of its class, for dealing out habits; 0: hardly
+        keeper:    the wallet that holds and spends its coins, -1 for itself
+        mechanism: what its ordinary transactions are known for
+        """
+        number = len(self.wallet_entity)
         self.wallet_entity.append(entity)
         self.wallet_program.append(program)
-        return len(self.wallet_entity) - 1
+        self.wallet_weight.append(weight)
+        self.wallet_keeper.append(number if keeper < 0 else keeper)
+        self.wallet_mechanism.append(MECHANISM_NUMBER[mechanism])
+        return number
 
 
 class Withdrawals:
@@ -68,11 +88,27 @@ class World:
     orders: Orders
     customer_exchange: Array  # per user: the exchange (position among exchanges) of their account
     customer_address: Array  # per user: their deposit address there
+    customer_wallet: Array  # per user: the exchange's wallet that hands out deposit addresses
     rate: float  # going fee rate, satoshi per virtual byte
+    era: Era
+    dial: Dial
+    times: Array  # unix seconds of each block
 
     @property
     def height(self) -> int:
         return self.ledger.height
+
+    @property
+    def busy(self) -> float:
+        """Payments wanted in this block, on average: people sleep, and blocks that took long are fuller."""
+        hour = self.times[self.height - self.config.start_block] / 3600.0
+        return self.config.transactions_per_block * float(1.0 + DAILY_SWING * np.sin(2 * np.pi * (hour - 8.0) / 24.0))
+
+    def deposits(self, customers: Array) -> tuple[Array, Array]:
+        """Where customers send coins for their account: (wallet, address), the address their standing one or
+        NO_ADDRESS where the exchange tells a new one."""
+        fresh = self.rng.random(len(customers)) < self.dial("fresh-deposits")
+        return self.customer_wallet[customers], np.where(fresh, NO_ADDRESS, self.customer_address[customers])
 
     @property
     def ahead(self) -> float:

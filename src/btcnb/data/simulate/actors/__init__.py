@@ -4,10 +4,10 @@ for a block."""
 GOLDEN = 0.6180339887498949
 
 
-def spread(position: int, low: float, high: float) -> float:
-    """A number between low and high, the same in every economy, evenly spread over positions 0, 1, 2, …
+def spread(position: int, low: float, high: float, phase: float = 0.5) -> float:
+    """A number between low and high, evenly spread over positions 0, 1, 2, … from a phase that an economy draws.
 
-    The habits of the few large services are dealt out so: drawn at random, they would make two economies differ by more
-    than the real chain does from year to year.
+    The habits of the few large services are dealt out so: drawn one by one, they would make two economies differ by
+    more than the real chain does from year to year.
     """
-    return low + (high - low) * ((0.5 + position * GOLDEN) % 1.0)
+    return low + (high - low) * ((phase + position * GOLDEN) % 1.0)

@@ -1,7 +1,12 @@
-"""Exchanges: deposit addresses per customer, sweeps, hot and cold wallets, withdrawals one by one or in batches."""
+"""Exchanges: deposit addresses per customer, sweeps, hot and cold wallets, withdrawals one by one or in batches.
+
+Some leave their coins to a custodian, who keeps those of several brands together; some pay straight from deposits and
+bring the change home to one address. Both mislead heuristics (`disorder.py`).
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,22 +15,24 @@ import numpy.typing as npt
 from btcnb.data.simulate import rates
 from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.disorder import Dial
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
 
 Array = npt.NDArray[np.int64]
 
-FIXED, ROLLING, DIRECT, FORWARD, PEEL = "fixed", "rolling", "direct", "forward", "peel"
+FIXED, ROLLING, DIRECT, FORWARD, PEEL, HOME = "fixed", "rolling", "direct", "forward", "peel", "home"
 LARGE = (FIXED, DIRECT, ROLLING, PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, ROLLING)
 SMALL = (DIRECT, FIXED, DIRECT, PEEL, DIRECT, ROLLING, DIRECT, FORWARD)
-"""How an exchange handles coins; styles are dealt out by size, first those of the largest, then in turn.
+"""How an exchange handles coins; styles are dealt out by size, from a place in either list that an economy draws.
 
 fixed:   sweeps deposits to one public hot address, pays batches from it, change returns to it
 rolling: the same with a fresh hot address each time
 direct:  never sweeps, spends deposits straight into withdrawals: many inputs and many outputs
 forward: forwards each deposit on its own, pays small batches
 peel:    sweeps now and then, pays withdrawals one by one from the last change: a peel chain
+home:    never sweeps, pays withdrawals one by one from deposits; change goes home to one hot address
 """
 HOT_PROGRAMS = {
     FIXED: ("hot-fixed",),
@@ -33,9 +40,10 @@ HOT_PROGRAMS = {
     DIRECT: ("direct-legacy", "direct-segwit", "direct-multisig"),
     FORWARD: ("hot-fixed", "hot-legacy"),
     PEEL: ("peeler", "peeler-2", "peeler", "peeler", "peeler-segwit", "peeler"),
+    HOME: ("home",),
 }
 DEPOSIT_PROGRAMS = ("deposits", "deposits", "deposits-wrapped")
-BATCH_MOST = {FIXED: (100, 2_000), ROLLING: (30, 400), DIRECT: (5, 32), FORWARD: (3, 9), PEEL: (1, 2)}
+BATCH_MOST = {FIXED: (100, 2_000), ROLLING: (30, 400), DIRECT: (5, 32), FORWARD: (3, 9), PEEL: (1, 2), HOME: (1, 2)}
 """Range from which the largest number of recipients of a batch is drawn."""
 SWEEP_SIZE = (10.0, 0.75)
 """Least number of inputs of a sweep, and the exponent of its long tail."""
@@ -45,6 +53,29 @@ MOST_PARTNER_PAYMENTS = 3
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
 JOINED = 0.95
 """Share of sweeps that spend a hot coin along with the deposits."""
+INDEPENDENT = 3
+"""The largest exchanges, which neither leave their coins to others nor pay from deposits."""
+BRANDS = 4
+"""Brands that a custodian keeps coins for, about."""
+CUSTODIAN_STYLES = (FIXED, ROLLING, DIRECT)
+
+
+@dataclass
+class Till:
+    """Deposits that wait to be spent, of one exchange or of all brands of a custodian."""
+
+    wallet: int
+    old: int = 0  # deposits from before the first block, spent evenly over the interval
+
+
+@dataclass(frozen=True)
+class House:
+    """Wallets of a custodian, who keeps the coins of several brands."""
+
+    style: str
+    hot: int
+    till: Till
+    cold: int
 
 
 @dataclass
@@ -53,13 +84,13 @@ class Exchange:
 
     style: str
     hot: int
-    deposits: int  # the wallet customers pay into; the hot wallet itself for `direct`
+    deposits: int  # the wallet customers pay into; the hot wallet itself for `direct` and `home`
+    till: Till  # where the coins of deposits are kept: an exchange's own, or its custodian's
     cold: int
     batch_period: int  # blocks between batches
     batch_most: int  # most recipients of a batch
     sweep_period: int  # blocks between sweeps
     partner_payments: int  # payments to its accounts elsewhere in a round of withdrawals
-    old: int = 0  # deposits from before the first block, spent evenly over the interval
     partners: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # its accounts at other exchanges
     queue: list[tuple[Array, Array, Array]] = field(default_factory=list)
 
@@ -72,10 +103,11 @@ class Exchange:
 class Exchanges:
     """All exchanges; numbers of customers fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
-        self.all = [_found(rank, config, registry) for rank in range(config.exchanges)]
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
         size = 1.0 / np.arange(1, config.exchanges + 1)
         self.share = size / size.sum()
+        founder = _Founder(config, rng, registry, dial)
+        self.all = [founder.found(rank, float(self.share[rank])) for rank in range(config.exchanges)]
         self.deposit_wallets = np.array([exchange.deposits for exchange in self.all])
 
     def settle(self, world: World) -> None:
@@ -88,10 +120,10 @@ class Exchanges:
             world.endow(np.full(40, exchange.cold), np.full(40, 2 * 10**11))
             if exchange.style == FORWARD:  # nothing waits there
                 continue
-            exchange.old = int(share * rates.OLD_DEPOSITS * size * world.config.blocks)
+            old = int(share * rates.OLD_DEPOSITS * size * world.config.blocks)
+            exchange.till.old += old
             world.ledger.endow(
-                world.ledger.new_addresses(np.full(exchange.old, exchange.deposits)),
-                world.money.payments(exchange.old, scale=0.5),
+                world.ledger.new_addresses(np.full(old, exchange.deposits)), world.money.payments(old, scale=0.5)
             )
 
     def _accounts_near(self, world: World, rank: int) -> Array:
@@ -117,53 +149,100 @@ class Exchanges:
                 _pay_queue(world, exchange)
 
 
-def style_of(rank: int) -> str:
-    """The style of the exchange with that rank, 0 for the largest."""
-    return LARGE[rank] if rank < len(LARGE) else SMALL[(rank - len(LARGE)) % len(SMALL)]
+class _Founder:
+    """Founds exchanges one after the other, with styles, programs and habits dealt out in turn."""
 
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
+        self.config, self.rng, self.registry = config, rng, registry
+        self.phase = float(rng.random())
+        self.large, self.small = (np.roll(styles, int(rng.integers(len(styles)))).tolist() for styles in (LARGE, SMALL))
+        self.founded: Counter[str] = Counter()
+        brands = max(0, config.exchanges - INDEPENDENT)
+        at_home = np.arange(brands) < round(dial("home-change") * brands)
+        kept = ~at_home & (np.arange(brands) < round((dial("home-change") + dial("shared-custody")) * brands))
+        way = np.where(at_home, HOME, np.where(kept, "kept", ""))
+        self.way = np.append(np.full(INDEPENDENT, ""), rng.permutation(way))
+        self.houses = [self._house(number) for number in range(-(-int(kept.sum()) // BRANDS))]
+        self.payee_pays = dial("fee-from-payee")
 
-def _found(rank: int, config: SimulationConfig, registry: Registry) -> Exchange:
-    style = style_of(rank)
-    turn = sum(style_of(before) == style for before in range(rank))  # programs are dealt out in turn, too
-    entity = registry.entity("exchange", f"exchange {rank}")
-    hot = registry.wallet(entity, NUMBER[HOT_PROGRAMS[style][turn % len(HOT_PROGRAMS[style])]])
-    program = NUMBER[DEPOSIT_PROGRAMS[turn % len(DEPOSIT_PROGRAMS)]]
-    deposits = hot if style == DIRECT else registry.wallet(entity, program)
-    return Exchange(
-        style=style,
-        hot=hot,
-        deposits=deposits,
-        cold=registry.wallet(entity, NUMBER["cold"]),
-        batch_period=1 if style in (PEEL, FORWARD) else int(spread(turn, 2, 10) * (1 + rank / 40)),
-        batch_most=min(config.largest_batch, int(spread(turn, *BATCH_MOST[style]))),
-        sweep_period=1 if style == FORWARD else int(spread(turn, 6, 30)),
-        partner_payments=_partner_payments(style, rank / config.exchanges),
-    )
+    def found(self, rank: int, share: float) -> Exchange:
+        house = self.houses[int(self.rng.integers(len(self.houses)))] if self.way[rank] == "kept" else None
+        style = HOME if self.way[rank] == HOME else house.style if house else self._style(rank)
+        turn = self.founded[style]
+        self.founded[style] += 1
+        entity = self.registry.entity("exchange", f"exchange {rank}")
+        hot, deposits, till, cold = self._kept(entity, house) if house else self._own(entity, style, turn, share)
+        return Exchange(
+            style=style,
+            hot=hot,
+            deposits=deposits,
+            till=till,
+            cold=cold,
+            batch_period=1 if style in (PEEL, FORWARD, HOME) else int(self._spread(turn, 2, 10) * (1 + rank / 40)),
+            batch_most=min(self.config.largest_batch, int(self._spread(turn, *BATCH_MOST[style]))),
+            sweep_period=1 if style == FORWARD else int(self._spread(turn, 6, 30)),
+            partner_payments=_partner_payments(style, rank / self.config.exchanges),
+        )
+
+    def _own(self, entity: int, style: str, turn: int, share: float) -> tuple[int, int, Till, int]:
+        program = NUMBER[HOT_PROGRAMS[style][turn % len(HOT_PROGRAMS[style])]]
+        mechanism = "home-change" if style == HOME else ""
+        if style == PEEL and self.rng.random() < self.payee_pays:
+            mechanism = "fee-from-payee"
+        hot = self.registry.wallet(entity, program, weight=share, mechanism=mechanism)
+        deposits = hot
+        if style not in (DIRECT, HOME):
+            deposits = self.registry.wallet(entity, NUMBER[DEPOSIT_PROGRAMS[turn % len(DEPOSIT_PROGRAMS)]], weight=share)
+        return hot, deposits, Till(deposits), self.registry.wallet(entity, NUMBER["cold"])
+
+    def _kept(self, entity: int, house: House) -> tuple[int, int, Till, int]:
+        """A brand has addresses of its own; whatever they receive lies in the house's till."""
+        program = NUMBER["direct-legacy" if house.style == DIRECT else "deposits"]
+        return house.hot, self.registry.wallet(entity, program, keeper=house.till.wallet), house.till, house.cold
+
+    def _house(self, number: int) -> House:
+        style = CUSTODIAN_STYLES[(number + int(3 * self.phase)) % len(CUSTODIAN_STYLES)]
+        entity = self.registry.entity("custodian", f"custodian {number}")
+        programs = HOT_PROGRAMS[style]
+        weight = BRANDS / max(1, self.config.exchanges)
+        hot = self.registry.wallet(
+            entity, NUMBER[programs[number % len(programs)]], weight=weight, mechanism="shared-custody"
+        )
+        till = hot
+        if style != DIRECT:
+            till = self.registry.wallet(entity, NUMBER["deposits"], weight=weight, mechanism="shared-custody")
+        return House(style, hot, Till(till), self.registry.wallet(entity, NUMBER["cold"]))
+
+    def _style(self, rank: int) -> str:
+        return str(self.large[rank] if rank < len(LARGE) else self.small[(rank - len(LARGE)) % len(SMALL)])
+
+    def _spread(self, turn: int, low: float, high: float) -> float:
+        return spread(turn, low, high, self.phase)
 
 
 def _partner_payments(style: str, standing: float) -> int:
     """`standing` is 0 for the largest exchange and near 1 for the smallest."""
-    if style in (PEEL, FORWARD):
+    if style in (PEEL, FORWARD, HOME):
         return 0
     return round(1 + (MOST_PARTNER_PAYMENTS - 1) * standing) if style == DIRECT else 1
 
 
 def _waiting(world: World, exchange: Exchange) -> int:
     """Deposits to be spent now: those that came in, and the share of the old ones whose time has come."""
-    return max(0, int(world.ledger.coins[exchange.deposits]) - int(exchange.old * world.ahead))
+    return max(0, int(world.ledger.coins[exchange.till.wallet]) - int(exchange.till.old * world.ahead))
 
 
 def _sweep(world: World, exchange: Exchange) -> None:
     """Gather deposits in the hot wallet, in transactions of very different sizes."""
     waiting = _waiting(world, exchange)
-    if exchange.style == DIRECT or not waiting:
+    if exchange.style in (DIRECT, HOME) or not waiting:
         return
     if exchange.style == FORWARD:
-        world.orders.pay(np.full(waiting, exchange.deposits), wallet=exchange.hot, mode=SWEEP, most_inputs=1)
+        world.orders.pay(np.full(waiting, exchange.till.wallet), wallet=exchange.hot, mode=SWEEP, most_inputs=1)
         return
     sizes = _sweep_sizes(world, waiting)
     joined = np.where(world.rng.random(len(sizes)) < JOINED, exchange.hot, -1)
-    payer = np.full(len(sizes), exchange.deposits)
+    payer = np.full(len(sizes), exchange.till.wallet)
     world.orders.pay(payer, wallet=exchange.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=60)
 
 
@@ -189,7 +268,7 @@ def _balance_books(exchange: Exchange, amounts: Array, rng: np.random.Generator)
 def _pay_queue(world: World, exchange: Exchange) -> None:
     wallet, address, value = exchange.take_queue()
     _refill(world, exchange, int(value.sum()))
-    if exchange.style == PEEL:
+    if exchange.style in (PEEL, HOME):
         world.orders.pay(np.full(len(value), exchange.hot), wallet=wallet, address=address, value=value)
         return
     least, companion = 1, -1

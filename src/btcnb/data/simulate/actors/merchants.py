@@ -1,4 +1,8 @@
-"""Merchants: shops with a fresh address per invoice, sites with one public address, and betting sites that pay back."""
+"""Merchants: shops with a fresh address per invoice, sites with one public address, and betting sites that pay back.
+
+Some shops leave invoices to a payment processor, some sites show an address of their account at an exchange: somebody
+else then keeps the coins, and spends them with those of strangers (`disorder.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import numpy.typing as npt
 
 from btcnb.data.simulate.actors import spread
 from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.disorder import Dial
 from btcnb.data.simulate.orders import NO_ADDRESS, SWEEP
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
@@ -27,28 +32,68 @@ LEAST_COINS = 4
 """Coins a shop must have collected before it buys supplies."""
 LEAST_SUPPLY = 20_000
 """Satoshi."""
+CLIENTS = 8
+"""Shops that a payment processor works for, about."""
+SETTLES = 40
+"""Coins that a processor collects before it pays its shops, unless one consolidation may not hold so many."""
 
 
 class Merchants:
     """All merchants; sizes fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
+    def __init__(
+        self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial, tills: Array
+    ) -> None:
+        """`tills`: per exchange, the wallet that keeps what its customers pay in."""
         number = config.merchants
+        phase = float(rng.random())
         self.style = np.array([STYLES[rank % len(STYLES)] for rank in range(number)])
         self.wallet = np.empty(number, dtype=np.int64)
+        shops = int((self.style == INVOICE).sum())
+        self.processors = np.array(
+            [
+                registry.wallet(
+                    registry.entity("processor", f"processor {i}"),
+                    NUMBER["shop"],
+                    weight=CLIENTS / config.merchants / config.exchanges,
+                    mechanism="payment-processor",
+                )
+                for i in range(-(-round(dial("payment-processor") * shops) // CLIENTS))
+            ],
+            dtype=np.int64,
+        )
+        self._settles = min(SETTLES, config.largest_consolidation)
+        self.clients: list[list[int]] = [[] for _ in self.processors]  # ranks of the shops of each processor
         for rank in range(number):
             programs = PROGRAM_OF_STYLE[int(self.style[rank])]
             program = NUMBER[programs[rank // len(STYLES) % len(programs)]]
             kind = "service" if self.style[rank] == BETTING else "merchant"
-            self.wallet[rank] = registry.wallet(registry.entity(kind, f"{kind} {rank}"), program)
+            weight = 1.0 / (rank + 1) / config.exchanges
+            keeper = self._keeper(rank, rng, dial, tills)
+            self.wallet[rank] = registry.wallet(
+                registry.entity(kind, f"{kind} {rank}"), program, weight=0.0 if keeper >= 0 else weight, keeper=keeper
+            )
         popularity = 1.0 / np.arange(1, number + 1) ** 0.9
         self._cumulative = np.cumsum(popularity) / popularity.sum()
         # how many coins a merchant collects before forwarding them, long-tailed
         most = config.largest_consolidation
-        rarity = np.array([spread(rank, 0.0, 1.0) for rank in range(number)])
+        rarity = np.array([spread(rank, 0.0, 1.0, phase) for rank in range(number)])
         self._patience = np.minimum(most, 4.0 * rarity**-PATIENCE_TAIL - 2.0).astype(np.int64)
         self._account = np.empty(0, dtype=np.int64)
         self._standing_address = np.empty(0, dtype=np.int64)
+
+    def _keeper(self, rank: int, rng: np.random.Generator, dial: Dial, tills: Array) -> int:
+        """The wallet that keeps a merchant's coins, -1 for its own."""
+        draw = rng.random()
+        if self.style[rank] == BETTING:
+            return -1
+        if draw < dial("hosted-address"):
+            return int(tills[rng.integers(len(tills))])
+        if self.style[rank] == INVOICE and len(self.processors) and 1 - draw < dial("payment-processor"):
+            chosen = int(rng.integers(len(self.processors)))
+            self.clients[chosen].append(rank)
+            return int(self.processors[chosen])
+        return -1
 
     def settle(self, world: World, exchange_wallets: Array) -> None:
         """Accounts at exchanges, and the first coins."""
@@ -81,12 +126,24 @@ class Merchants:
         )
         for rank in np.flatnonzero(buying):
             self._buy_supplies(world, int(rank))
+        for processor, shops in zip(self.processors, self.clients, strict=True):
+            self._settle_up(world, int(processor), shops)
         betting = np.flatnonzero((self.style == BETTING) & (coins > 8))
         if len(betting) and len(gamblers):
             site = self.wallet[betting[rng.integers(len(betting), size=len(gamblers))]]
             value = np.minimum(world.money.payments(len(gamblers), scale=0.5), world.ledger.balance[site] // 4)
             fine = value > 10_000
             world.orders.pay(site[fine], wallet=gamblers[fine], value=value[fine])
+
+    def _settle_up(self, world: World, processor: int, shops: list[int]) -> None:
+        """A processor pays its shops, at their accounts, from what it has collected for them."""
+        coins = int(world.ledger.coins[processor])
+        if coins < self._settles or not shops:
+            return
+        each = int(0.9 * world.ledger.balance[processor] * self._settles / coins / len(shops))
+        if each > LEAST_SUPPLY:
+            account, value = self._account[shops], np.full(len(shops), each)
+            world.orders.batch(processor, np.full(len(shops), -1), account, value, least_inputs=self._settles)
 
     def _buy_supplies(self, world: World, rank: int) -> None:
         """Spend what has been collected on suppliers: merchants of about the same size, at their standing address."""

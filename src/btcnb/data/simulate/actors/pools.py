@@ -22,14 +22,14 @@ LEAST_PAYOUT = 20_000
 class Pools:
     """All pools; hash rates fall like 1/rank."""
 
-    def __init__(self, config: SimulationConfig, registry: Registry) -> None:
-        number = config.pools
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+        number, phase = config.pools, float(rng.random())
         self.wallet = np.array(
             [registry.wallet(registry.entity("pool", f"pool {rank}"), NUMBER["pool"]) for rank in range(number)]
         )
         power = 1.0 / np.arange(1, number + 1)
         self._cumulative = np.cumsum(power) / power.sum()
-        self._period = [int(spread(rank, 4, 25)) for rank in range(number)]  # blocks between payouts
+        self._period = [int(spread(rank, 4, 25, phase)) for rank in range(number)]  # blocks between payouts
         self._address = np.empty(0, dtype=np.int64)
         self._immature: list[int] = []
         self._miners: list[tuple[Array, Array]] = []
@@ -74,7 +74,7 @@ class Pools:
             if (world.height + rank) % period or not world.ledger.coins[wallet]:
                 continue
             power = self._cumulative[rank] - (self._cumulative[rank - 1] if rank else 0.0)
-            wanted = world.rng.poisson(rates.MINER_PAYOUTS * size * period * power)
+            wanted = world.rng.poisson(rates.MINER_PAYOUTS * world.era.batches * size * period * power)
             self._pay_out(world, rank, wallet, max(3, int(wanted)))
 
     def _pay_out(self, world: World, rank: int, wallet: int, wanted: int) -> None:

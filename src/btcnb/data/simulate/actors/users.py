@@ -8,8 +8,10 @@ import numpy.typing as npt
 from btcnb.data.simulate import rates
 from btcnb.data.simulate.actors.merchants import Merchants
 from btcnb.data.simulate.config import SimulationConfig
-from btcnb.data.simulate.orders import NO_ADDRESS, OP_RETURN, SWEEP
-from btcnb.data.simulate.programs import NUMBER, draw_user_programs
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM
+from btcnb.data.simulate.disorder import Dial
+from btcnb.data.simulate.orders import NO_ADDRESS, OP_RETURN, PAYJOIN, SWEEP
+from btcnb.data.simulate.programs import NUMBER, PROGRAMS, CHANGE_FRESH, draw_user_programs
 from btcnb.data.simulate.world import Registry, World
 
 Array = npt.NDArray[np.int64]
@@ -25,24 +27,40 @@ JOINMARKET_NATIVE = 655_000
 """Height from which JoinMarket wallets hold native SegWit coins (November 2020)."""
 RESERVE = 60_000
 """Satoshi that a user keeps in mind for the fee when deciding whether a payment is possible."""
+CARELESS = ("fixed-change", "fee-from-payee", "overspending", "other-change-type")
+"""Habits of a wallet that mislead a rule; a wallet has at most one of them."""
+SECOND_USED = 0.4
+"""How often somebody with two wallets takes the second."""
 
 
 class Users:
-    """All private persons; user u has wallet u and entity u."""
+    """All private persons; user u is entity u and has wallet u, some a second one."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
         number = config.users
+        self.number = number
         self.programs = draw_user_programs(rng, number)
         private = rng.random(number) < config.privacy_share
         mix = np.array(PRIVACY_MIX)
         mix[2 if config.start_block >= JOINMARKET_NATIVE else 3] = 0.0
         chosen = rng.choice([NUMBER[name] for name in PRIVACY_PROGRAMS], size=number, p=mix)
         self.programs[private] = chosen[private]
-        for user in range(number):
-            registry.wallet(registry.entity("user", f"user {user}"), int(self.programs[user]))
         activity = rng.pareto(1.6, number) + 0.3  # a few users make most of the payments
         self._cumulative = np.cumsum(activity) / activity.sum()
-        self.number = number
+        careless = _careless(rng, self.programs, dial)
+        for user in range(number):
+            entity = registry.entity("user", f"user {user}")
+            program, weight = int(self.programs[user]), float(activity[user])
+            registry.wallet(entity, program, weight=weight, mechanism=careless[user])
+        self.second = np.full(number, -1, dtype=np.int64)
+        self._more = np.flatnonzero(rng.random(number) < dial("second-wallet"))
+        self._more_programs = draw_user_programs(rng, len(self._more))
+        self._activity = activity
+
+    def register_second(self, registry: Registry) -> None:
+        """Second wallets come after everybody's first, so that wallet u stays user u's."""
+        for user, program in zip(self._more.tolist(), self._more_programs.tolist(), strict=True):
+            self.second[user] = registry.wallet(user, program, weight=SECOND_USED * float(self._activity[user]))
 
     def members(self, program: str) -> Array:
         """Users who run a program (or a variant of it), shape (k,)."""
@@ -50,69 +68,97 @@ class Users:
 
     def settle(self, world: World) -> None:
         rng = world.rng
-        coins = np.where(rng.random(self.number) < 0.5, rng.integers(1, 4, self.number), 0)
-        owners = np.repeat(np.arange(self.number), coins)
+        wallets = np.append(np.arange(self.number), self.second[self._more])
+        coins = np.where(rng.random(len(wallets)) < 0.5, rng.integers(1, 4, len(wallets)), 0)
+        owners = np.repeat(wallets, coins)
         world.endow(owners, world.money.payments(len(owners), scale=3.0))
 
     def draw(self, world: World, number: int) -> Array:
         """Users by activity, with repetition, shape (number,)."""
         return np.searchsorted(self._cumulative, world.rng.random(number)).astype(np.int64)
 
-    def plan(self, world: World, merchants: Merchants) -> None:
-        rng, size = world.rng, world.config.transactions_per_block
-        active = np.unique(self.draw(world, rng.poisson(rates.ACTIVE_USERS * size)))
-        value = world.money.payments(len(active))
-        rich = world.ledger.balance[active] >= value + RESERVE
-        self._pay(world, merchants, active[rich], value[rich])
-        self._run_low(world, active[~rich], value[~rich])
-        holders = rng.integers(self.number, size=rng.poisson(rates.HOLDERS * size))
-        self._withdraw(world, holders, world.money.payments(len(holders), scale=0.6))
-        self._transfer(world, self.draw(world, rng.poisson(rates.EXCHANGE_TRANSFERS * size)))
+    def wallets(self, world: World, users: Array) -> Array:
+        """A wallet of each: the first, or now and then the second."""
+        other = self.second[users]
+        return np.where((other >= 0) & (world.rng.random(len(users)) < SECOND_USED), other, users)
 
-    def _pay(self, world: World, merchants: Merchants, payer: Array, value: Array) -> None:
+    def plan(self, world: World, merchants: Merchants) -> None:
+        rng, size = world.rng, world.busy
+        active = np.unique(self.draw(world, rng.poisson(rates.ACTIVE_USERS * size)))
+        payer = self.wallets(world, active)
+        value = world.money.payments(len(active))
+        rich = world.ledger.balance[payer] >= value + RESERVE
+        self._pay(world, merchants, active[rich], payer[rich], value[rich])
+        self._run_low(world, active[~rich], payer[~rich], value[~rich])
+        holders = rng.integers(self.number, size=rng.poisson(rates.HOLDERS * size))
+        self._withdraw(world, holders, self.wallets(world, holders), world.money.payments(len(holders), scale=0.6))
+        self._transfer(world, self.draw(world, rng.poisson(rates.EXCHANGE_TRANSFERS * size)))
+        self._move_coins(world, rng.poisson(world.era.moves * size))
+        self._import_keys(world, merchants, rng.poisson(world.dial("key-import") * size))
+
+    def _pay(self, world: World, merchants: Merchants, user: Array, payer: Array, value: Array) -> None:
         habit = np.searchsorted(np.cumsum(HABITS) / HABITS.sum(), world.rng.random(len(payer)))
         orders = world.orders
 
         chosen = habit == DEPOSIT
-        orders.pay(payer[chosen], address=world.customer_address[payer[chosen]], value=value[chosen])
+        wallet, address = world.deposits(user[chosen])
+        orders.pay(payer[chosen], wallet=wallet, address=address, value=value[chosen])
         chosen = habit == SHOP
         shops, addresses = merchants.checkout(world, int(chosen.sum()))
-        orders.pay(payer[chosen], wallet=shops, address=addresses, value=value[chosen])
+        self._pay_or_join(world, payer[chosen], shops, addresses, value[chosen])
         chosen = habit == FRIEND
         friends = self.draw(world, int(chosen.sum()))
-        other = friends != payer[chosen]
-        orders.pay(payer[chosen][other], wallet=friends[other], value=value[chosen][other])
+        other = friends != user[chosen]
+        payee = self.wallets(world, friends[other])
+        self._pay_or_join(world, payer[chosen][other], payee, np.full(len(payee), NO_ADDRESS), value[chosen][other])
         chosen = habit == MOVE
         orders.pay(payer[chosen], wallet=payer[chosen], value=0, mode=SWEEP, most_inputs=30)
         chosen = habit == CASH_OUT
-        orders.pay(payer[chosen], address=world.customer_address[payer[chosen]], mode=SWEEP, most_inputs=30)
+        wallet, address = world.deposits(user[chosen])
+        orders.pay(payer[chosen], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
         self._pay_many(world, payer[habit == MANY], value[habit == MANY])
-        for user, amount in zip(payer[habit == NOTE], value[habit == NOTE], strict=True):
+        for one, amount in zip(payer[habit == NOTE], value[habit == NOTE], strict=True):
             friend = self.draw(world, 1)
             both = np.array([NO_ADDRESS, OP_RETURN])
-            orders.batch(int(user), np.append(friend, -1), both, np.array([amount, 0]))
+            orders.batch(int(one), np.append(friend, -1), both, np.array([amount, 0]))
+
+    def _pay_or_join(self, world: World, payer: Array, payee: Array, address: Array, value: Array) -> None:
+        """Payments to wallets; in a few, the payee adds a coin (PayJoin, BIP 78)."""
+        willing = SHARE_OF_PAYMENTS * world.dial("payjoin")
+        join = (world.rng.random(len(payer)) < willing) & (world.ledger.book.wallet_keeper[payee] == payee)
+        alone = ~join
+        world.orders.pay(payer[alone], wallet=payee[alone], address=address[alone], value=value[alone])
+        world.orders.pay(
+            payer[join],
+            wallet=payee[join],
+            address=address[join],
+            value=value[join],
+            mode=PAYJOIN,
+            companion=payee[join],
+            mechanism=MECHANISM["payjoin"],
+        )
 
     def _pay_many(self, world: World, payer: Array, value: Array) -> None:
         """One payment to a few people at once: `value` is shared between them."""
-        for user, amount in zip(payer, value, strict=True):
+        for wallet, amount in zip(payer, value, strict=True):
             number = int(world.rng.integers(2, 6))
             share = np.maximum(amount // number, rates.LEAST_PAYMENT)
             payees = self.draw(world, number)
-            if world.ledger.balance[user] > number * share + RESERVE and (payees != user).all():
-                world.orders.batch(int(user), payees, np.full(number, NO_ADDRESS), np.full(number, share))
+            if world.ledger.balance[wallet] > number * share + RESERVE and (payees != wallet).all():
+                world.orders.batch(int(wallet), payees, np.full(number, NO_ADDRESS), np.full(number, share))
 
-    def _run_low(self, world: World, user: Array, value: Array) -> None:
+    def _run_low(self, world: World, user: Array, payer: Array, value: Array) -> None:
         """Not enough coins: send what is left to the exchange, or ask the exchange for more."""
-        few = (world.ledger.balance[user] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
-        world.orders.pay(user[few], address=world.customer_address[user[few]], mode=SWEEP, most_inputs=30)
-        self._withdraw(
-            world, user[~few], (value[~few] * world.rng.uniform(0.4, 1.6, int((~few).sum()))).astype(np.int64)
-        )
+        few = (world.ledger.balance[payer] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
+        wallet, address = world.deposits(user[few])
+        world.orders.pay(payer[few], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
+        more = (value[~few] * world.rng.uniform(0.4, 1.6, int((~few).sum()))).astype(np.int64)
+        self._withdraw(world, user[~few], payer[~few], more)
 
-    def _withdraw(self, world: World, user: Array, value: Array) -> None:
+    def _withdraw(self, world: World, user: Array, wallet: Array, value: Array) -> None:
         """A request to the user's exchange."""
         none = np.full(len(user), NO_ADDRESS)
-        world.withdrawals.request(world.customer_exchange[user], user, none, value)
+        world.withdrawals.request(world.customer_exchange[user], wallet, none, value)
 
     def _transfer(self, world: World, sender: Array) -> None:
         """From one customer's exchange to the deposit address of another customer elsewhere."""
@@ -120,5 +166,43 @@ class Users:
         apart = world.customer_exchange[sender] != world.customer_exchange[receiver]
         sender, receiver = sender[apart], receiver[apart]
         value = world.money.payments(len(sender), scale=2.0)
-        none = np.full(len(sender), -1)
-        world.withdrawals.request(world.customer_exchange[sender], none, world.customer_address[receiver], value)
+        wallet, address = world.deposits(receiver)
+        world.withdrawals.request(world.customer_exchange[sender], wallet, address, value)
+
+    def _move_coins(self, world: World, number: int) -> None:
+        """Single coins sent whole: to a new address of one's own, or to the account at the exchange."""
+        user = self.draw(world, int(number))
+        payer = self.wallets(world, user)
+        home = world.rng.random(len(user)) < 0.5
+        world.orders.pay(payer[home], wallet=payer[home], mode=SWEEP, most_inputs=1)
+        wallet, address = world.deposits(user[~home])
+        world.orders.pay(payer[~home], wallet=wallet, address=address, mode=SWEEP, most_inputs=1)
+
+    def _import_keys(self, world: World, merchants: Merchants, number: int) -> None:
+        """Somebody else's newest coin, whose key was bought, found or stolen, is swept together with one's own."""
+        taker = self.draw(world, int(number))
+        giver = self.draw(world, int(number))
+        shop = merchants.wallet[world.rng.integers(len(merchants.wallet), size=int(number))]
+        giver = np.where(world.rng.random(int(number)) < 0.2, shop, giver)
+        other = giver != taker
+        world.orders.pay(
+            taker[other],
+            wallet=taker[other],
+            mode=SWEEP,
+            most_inputs=2,
+            companion=giver[other],
+            mechanism=MECHANISM["key-import"],
+        )
+
+
+SHARE_OF_PAYMENTS = 3.0
+"""Payments to shops and friends are about a third of all transactions; a rate over all of them is so much higher here."""
+
+
+def _careless(rng: np.random.Generator, programs: Array, dial: Dial) -> list[str]:
+    """Per wallet: one of `CARELESS` or ""; only where change is fresh and marks are the wallet's own."""
+    shares = np.array([dial(name) for name in CARELESS])
+    edges = np.cumsum(shares / max(1.0, shares.sum()))
+    fits = np.array([program.change == CHANGE_FRESH and not program.marked for program in PROGRAMS])[programs]
+    draw = np.searchsorted(edges, rng.random(len(programs)), side="right")
+    return [(*CARELESS, "")[place] if fit else "" for place, fit in zip(draw.tolist(), fits.tolist(), strict=True)]

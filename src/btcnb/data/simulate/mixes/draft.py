@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.simulate.coins import SEQUENCE_FINAL, Fields, hash_word
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM
 from btcnb.data.simulate.mixes import NAMES
 from btcnb.data.simulate.scripts import INPUT_BYTES, OUTPUT_BYTES, P2WPKH, WITNESS_BYTES
 from btcnb.data.simulate.spending import SEQUENCE_LOCKTIME
@@ -49,11 +50,20 @@ class Draft:
         self.outputs = [(int(address), value) for address, (_, value) in zip(told, self.payees, strict=True)]
         return self
 
-    def write(self, world: World, protocol: str, version: int = 1, lock_time: int = 0, credit: bool = True) -> int:
+    def write(
+        self,
+        world: World,
+        protocol: str,
+        version: int = 1,
+        lock_time: int = 0,
+        credit: bool = True,
+        mechanism: str = "",
+    ) -> int:
         addresses = np.array([address for address, _ in self.outputs], dtype=np.int64)
         values = np.array([value for _, value in self.outputs], dtype=np.int64)
         sequence = SEQUENCE_LOCKTIME if lock_time else SEQUENCE_FINAL
-        fields = Fields(version, lock_time, sequence, protocol=NAMES.index(protocol))
+        named = {"protocol": NAMES.index(protocol), "mechanism": MECHANISM[mechanism]}
+        fields = Fields(version, lock_time, sequence, **named)
         return world.ledger.write(np.array(self.coins, dtype=np.int64), addresses, values, fields, credit=credit)
 
     def shuffle(self, world: World) -> None:

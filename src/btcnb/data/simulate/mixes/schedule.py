@@ -61,7 +61,7 @@ class CoinJoins:
             "whirlpool": lambda: self.whirlpool.mix(world),
         }
         for name, mix in rounds.items():
-            for _ in range(world.rng.poisson(getattr(world.config.coinjoins, RATES[name]))):
+            for _ in range(world.rng.poisson(world.config.mixing * getattr(world.config.coinjoins, RATES[name]))):
                 mix()
 
     def plan(self, world: World) -> None:

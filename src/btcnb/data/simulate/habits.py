@@ -1,0 +1,91 @@
+"""Marks of wallets: version, lock time, RBF and script type, dealt out so that each year looks like its real blocks.
+
+Marks are dealt in proportion to how much a wallet transacts, the busiest first: each gets a mark with a probability
+proportional to what is still missing of it. Drawn independently, a few large services would make two economies differ
+by more than two years of the real chain do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.simulate.eras import Era
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM
+from btcnb.data.simulate.programs import (
+    CHANGE,
+    CHANGE_SCRIPT,
+    CHANGE_TO_MAIN,
+    LEAST,
+    LOCKTIME,
+    PAYEE_PAYS,
+    PROGRAMS,
+    RBF,
+    SCRIPT,
+    VERSION,
+    program_table,
+)
+from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG
+
+Array = npt.NDArray[np.int64]
+
+OTHER_SCRIPT = np.array([P2SH_P2WPKH, P2PKH, P2WPKH, P2SH_P2WPKH, P2WPKH], dtype=np.int64)
+"""Script type of change in wallets that hold two types, by the type they receive at (in the order of `scripts.py`)."""
+assert [P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG] == list(range(len(OTHER_SCRIPT)))
+FloatArray = npt.NDArray[np.float64]
+
+
+def deal(rng: np.random.Generator, weights: FloatArray, shares: FloatArray) -> Array:
+    """A category for each weight, so that the weighted shares come out; shape of `weights`."""
+    missing = (shares * weights.sum()).tolist()
+    dealt = np.zeros(len(weights), dtype=np.int64)
+    draws = rng.random(len(weights)).tolist()
+    for place in np.argsort(-weights, kind="stable").tolist():
+        room = [max(left, 0.0) for left in missing]
+        aim = draws[place] * sum(room)
+        category = 0
+        while aim > room[category] and category < len(room) - 1:
+            aim -= room[category]
+            category += 1
+        missing[category] -= weights[place]
+        dealt[place] = category
+    return dealt
+
+
+def wallet_habits(rng: np.random.Generator, era: Era, programs: Array, weights: FloatArray, users: int) -> Array:
+    """A row of habits per wallet, shape (wallets, columns): its program's, with marks of its own.
+
+    weights: how much each wallet transacts among the wallets of its class; the first `users` are private persons',
+        the others services'. Both classes are dealt the same shares.
+    """
+    rows = program_table()[programs]
+    own = ~np.array([program.marked for program in PROGRAMS])[programs]
+    person = np.arange(len(programs)) < users
+    for chosen in (np.flatnonzero(own & person), np.flatnonzero(own & ~person)):
+        rows[chosen] = marked(rng, era, rows[chosen], np.maximum(weights[chosen], 1e-6 * weights.max()))
+    return rows
+
+
+def careless(rows: Array, mechanisms: Array) -> Array:
+    """The rows with what wallets known for a mechanism do; the others unchanged."""
+    rows = rows.copy()
+    rows[mechanisms == MECHANISM["fixed-change"], CHANGE] = CHANGE_TO_MAIN
+    rows[mechanisms == MECHANISM["fee-from-payee"], PAYEE_PAYS] = 1
+    rows[mechanisms == MECHANISM["overspending"], LEAST] = 2
+    other = mechanisms == MECHANISM["other-change-type"]
+    rows[other, CHANGE_SCRIPT] = OTHER_SCRIPT[rows[other, SCRIPT]]
+    return rows
+
+
+def marked(rng: np.random.Generator, era: Era, rows: Array, weights: FloatArray) -> Array:
+    """The rows with marks dealt by weight."""
+    kinds, shares = era.marks()
+    kind = deal(rng, weights, shares)
+    table = np.array([[mark.version, mark.locktime, mark.rbf, mark.segwit] for mark in kinds], dtype=np.int64)[kind]
+    rows = rows.copy()
+    rows[:, [VERSION, LOCKTIME, RBF]] = table[:, :3]
+    for segwit in (False, True):
+        place = np.flatnonzero(table[:, 3] == segwit)
+        scripts, split = era.scripts(segwit)
+        rows[place, SCRIPT] = np.array(scripts)[deal(rng, weights[place], split)]
+    return rows
