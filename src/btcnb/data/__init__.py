@@ -18,7 +18,7 @@ from btcnb.data.readers import (
     write_etl,
 )
 from btcnb.data.release import read_release, read_release_splits, write_release
-from btcnb.data.sampling import sample_around, sample_from_coinbase
+from btcnb.data.sampling import local_samples, sample_around, sample_from_coinbase
 from btcnb.data.simulate import CoinJoinRates, SimulationConfig, simulate
 from btcnb.data.sources import (
     ROLES,
@@ -67,6 +67,7 @@ __all__ = [
     "load_split_transactions",
     "load_splits",
     "load_transactions",
+    "local_samples",
     "read_bitcoin_core",
     "read_dumplings",
     "read_etl",

@@ -11,6 +11,7 @@ import pandas as pd
 from btcnb.errors import ParameterError
 
 Mask = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
 
 
 def mask_of(keep: Any, number: int) -> Mask:
@@ -58,6 +59,17 @@ def kept_rows(
     return inputs, outputs, used
 
 
-def _renumbering(mask: Mask) -> npt.NDArray[np.int64]:
+def rows_of(starts: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the given groups, and for each row the place of its group in `groups`.
+
+    starts: CSR offsets, the rows of group g are starts[g]:starts[g+1]. Costs what the groups hold, not the table.
+    """
+    length = starts[groups + 1] - starts[groups]
+    position = np.repeat(np.arange(len(groups)), length)
+    within = np.arange(len(position)) - np.repeat(np.cumsum(length) - length, length)
+    return starts[groups][position] + within, position
+
+
+def _renumbering(mask: Mask) -> IntArray:
     """Old id -> new id, -1 for what falls away; the last slot stands for -1, "outside"."""
     return np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)

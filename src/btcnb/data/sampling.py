@@ -9,7 +9,7 @@ paper's settings, which fits the 44k to 57k it reports. `keep_unexpanded=True` k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -19,6 +19,7 @@ from numba import njit
 
 from btcnb.data.checks import MOST, whole
 from btcnb.data.intervals import Interval, first_and_last
+from btcnb.data.pieces import Cutter, Piece
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import flag, instance
@@ -74,14 +75,67 @@ def sample_around(
     Every seed is searched on its own, `max_expanded` transactions a step, with random choices that depend on `seed` and
     that transaction only; the result is the union. So a seed's surroundings are the same whatever the others are.
     """
-    _check(txs, seed, depth, max_expanded, keep_unexpanded)
-    starts = _ids(txs, list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds])
-    graph = _Graph.of(txs, None, None, directed=False)
+    around = Surroundings.of(txs, depth, max_expanded, seed, keep_unexpanded=keep_unexpanded)
     keep = np.zeros(len(txs), dtype=bool)
-    for start in np.unique(starts):
-        rng = np.random.default_rng([seed, start])
-        keep[graph.search(start, depth, max_expanded, rng, keep_unexpanded)] = True
+    for start in np.unique(_ids(txs, _listed(seeds))):
+        keep[around.ids(int(start))] = True
     return txs.select(keep)
+
+
+def local_samples(
+    txs: Transactions,
+    seeds: int | str | Iterable[int | str],
+    depth: int = 3,
+    max_expanded: int = 100,
+    seed: int = 0,
+    *,
+    keep_unexpanded: bool = False,
+) -> Iterator[Transactions]:
+    """`sample_around(txs, s, …)` for each of the seeds in turn, without walking the whole chain for every one."""
+    around = Surroundings.of(txs, depth, max_expanded, seed, keep_unexpanded=keep_unexpanded)
+    starts = _ids(txs, _listed(seeds))
+    return (around.piece(int(start)).txs for start in starts)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What `sample_around` finds around any one transaction, with the work on the whole chain done once.
+
+    >>> around = Surroundings.of(txs)                   # doctest: +SKIP
+    >>> piece = around.piece(17)                        # doctest: +SKIP
+    >>> piece.txs, piece.transactions, piece.addresses  # doctest: +SKIP
+    """
+
+    graph: _Graph
+    cutter: Cutter
+    depth: int
+    max_expanded: int
+    seed: int
+    keep_unexpanded: bool
+
+    @classmethod
+    def of(
+        cls,
+        txs: Transactions,
+        depth: int = 3,
+        max_expanded: int = 100,
+        seed: int = 0,
+        *,
+        keep_unexpanded: bool = False,
+    ) -> Surroundings:
+        """Arguments as in `sample_around`."""
+        _check(txs, seed, depth, max_expanded, keep_unexpanded)
+        graph = _Graph.of(txs, None, None, directed=False)
+        return cls(graph, Cutter.of(txs), depth, max_expanded, seed, keep_unexpanded)
+
+    def ids(self, tx: int) -> IntArray:
+        """Ids of the transactions around transaction `tx`, which is one of them, ascending."""
+        rng = np.random.default_rng([self.seed, tx])
+        return self.graph.search(tx, self.depth, self.max_expanded, rng, self.keep_unexpanded)
+
+    def piece(self, tx: int) -> Piece:
+        """The transactions around transaction `tx` as a chain of their own; costs what they hold."""
+        return self.cutter.cut(self.ids(tx))
 
 
 @dataclass(frozen=True)
@@ -187,6 +241,10 @@ def _coinbases(txs: Transactions, graph: _Graph, rng: np.random.Generator, given
             "choose other blocks",
         )
     return rng.permutation(candidates)
+
+
+def _listed(seeds: int | str | Iterable[int | str]) -> list[int | str]:
+    return list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds]
 
 
 def _ids(txs: Transactions, seeds: list[int | str]) -> IntArray:

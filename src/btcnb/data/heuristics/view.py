@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data._select import rows_of
 from btcnb.data.transactions import IntArray, Transactions
 
 BoolArray = npt.NDArray[np.bool_]
@@ -61,18 +62,11 @@ class View:
 
     def input_rows(self, tx: IntArray) -> tuple[IntArray, IntArray]:
         """Rows of the transactions' inputs, and for each row the position of its transaction in `tx`."""
-        return _rows(self.in_start, tx)
+        return rows_of(self.in_start, tx)
 
     def output_rows(self, tx: IntArray) -> tuple[IntArray, IntArray]:
         """Rows of the transactions' outputs, and for each row the position of its transaction in `tx`."""
-        return _rows(self.out_start, tx)
-
-
-def _rows(starts: IntArray, tx: IntArray) -> tuple[IntArray, IntArray]:
-    length = starts[tx + 1] - starts[tx]
-    position = np.repeat(np.arange(len(tx)), length)
-    within = np.arange(len(position)) - np.repeat(np.cumsum(length) - length, length)
-    return starts[tx][position] + within, position
+        return rows_of(self.out_start, tx)
 
 
 def stars(tx: IntArray, position: IntArray, address: IntArray) -> Merges:
