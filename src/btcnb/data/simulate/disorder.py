@@ -44,14 +44,14 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     Mechanism(
         "overspending",
-        0.12,
+        0.06,
         "user wallets",
         "FPR of the optimal-change votes, .02 to .03 (the same notebooks)",
         "old coins are spent along with every payment, so that the smaller output is the payment",
     ),
     Mechanism(
         "home-change",
-        0.25,
+        0.15,
         "exchanges below the largest three",
         "superclusters that swallow 41 to 61 % of tagged services (the same notebooks); " + FITTED,
         "withdrawals leave one by one from deposits, change returns to one hot address: the payee looks like change",

@@ -68,7 +68,7 @@ class Economy:
         self.pools = Pools(config, rng, registry)
         tills = np.array([exchange.till.wallet for exchange in self.exchanges.all])
         self.merchants = Merchants(config, rng, registry, dial, tills)
-        self.anchors, self.tokens = Anchors(registry), Tokens(config, rng, registry)
+        self.anchors, self.tokens = Anchors(registry, era), Tokens(config, rng, registry, era)
         self.coinjoins = CoinJoins(config, registry)
         self.users.register_second(registry)
         self.lightning = Lightning(self.users, rng, registry, dial)
@@ -122,13 +122,14 @@ class Economy:
             ledger.execute(world.orders.table())
         fees = int(ledger.book.tx[first : ledger.num_transactions, 6].sum())
         self.pools.close(world, fees)
+        world.keep_pace()
         ledger.height += 1
 
 
 def _ledger(config: SimulationConfig, rng: np.random.Generator, registry: Registry, era: Era) -> Ledger:
     """The ledger with everybody's habits."""
     programs, mechanisms = np.array(registry.wallet_program), np.array(registry.wallet_mechanism)
-    rows = wallet_habits(rng, era, programs, np.array(registry.wallet_weight), config.users)
+    rows = wallet_habits(rng, era, programs, np.array(registry.wallet_weight))
     ledger = Ledger(rng, programs, careless(rows, mechanisms), np.array(registry.wallet_keeper), mechanisms)
     ledger.book.wallet_reuse[mechanisms == MECHANISM["fixed-change"]] = FIXED_CHANGE_REUSE
     ledger.height = config.start_block

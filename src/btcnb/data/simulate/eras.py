@@ -74,9 +74,9 @@ class Era:
 ERAS = {
     era.year: era
     for era in (
-        Era("2019", 0.08, 0.008, 0.02, moves=0.02, tokens=0.135, anchors=0.095, batches=0.8),
-        Era("2020", 0.17, 0.02, 0.03, moves=0.10, tokens=0.023, anchors=0.03, batches=1.0),
-        Era("2021", 0.26, 0.025, 0.08, moves=0.16, tokens=0.010, anchors=0.007, batches=1.0),
+        Era("2019", 0.10, 0.008, 0.02, moves=0.03, tokens=0.18, anchors=0.12, batches=0.8),
+        Era("2020", 0.19, 0.02, 0.03, moves=0.15, tokens=0.023, anchors=0.03, batches=1.0),
+        Era("2021", 0.28, 0.025, 0.08, moves=0.24, tokens=0.010, anchors=0.007, batches=1.0),
     )
 }
 

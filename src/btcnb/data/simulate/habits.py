@@ -25,7 +25,14 @@ from btcnb.data.simulate.programs import (
     VERSION,
     program_table,
 )
-from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG
+from btcnb.data.simulate.scripts import (
+    P2PKH,
+    P2SH_MULTISIG,
+    P2SH_P2WPKH,
+    P2WPKH,
+    P2WSH_MULTISIG,
+    WITNESS_BYTES,
+)
 
 Array = npt.NDArray[np.int64]
 
@@ -35,9 +42,13 @@ assert [P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG] == list(range
 FloatArray = npt.NDArray[np.float64]
 
 
-def deal(rng: np.random.Generator, weights: FloatArray, shares: FloatArray) -> Array:
-    """A category for each weight, so that the weighted shares come out; shape of `weights`."""
-    missing = (shares * weights.sum()).tolist()
+def deal(rng: np.random.Generator, weights: FloatArray, shares: FloatArray, taken: FloatArray | None = None) -> Array:
+    """A category for each weight, so that the weighted shares come out; shape of `weights`.
+
+    taken: weight that each category has already, shape of `shares`
+    """
+    taken = np.zeros(len(shares)) if taken is None else taken
+    missing = (shares * (weights.sum() + taken.sum()) - taken).tolist()
     dealt = np.zeros(len(weights), dtype=np.int64)
     draws = rng.random(len(weights)).tolist()
     for place in np.argsort(-weights, kind="stable").tolist():
@@ -52,17 +63,15 @@ def deal(rng: np.random.Generator, weights: FloatArray, shares: FloatArray) -> A
     return dealt
 
 
-def wallet_habits(rng: np.random.Generator, era: Era, programs: Array, weights: FloatArray, users: int) -> Array:
+def wallet_habits(rng: np.random.Generator, era: Era, programs: Array, weights: FloatArray) -> Array:
     """A row of habits per wallet, shape (wallets, columns): its program's, with marks of its own.
 
-    weights: how much each wallet transacts among the wallets of its class; the first `users` are private persons',
-        the others services'. Both classes are dealt the same shares.
+    weights: how much each wallet transacts, about
     """
     rows = program_table()[programs]
     own = ~np.array([program.marked for program in PROGRAMS])[programs]
-    person = np.arange(len(programs)) < users
-    for chosen in (np.flatnonzero(own & person), np.flatnonzero(own & ~person)):
-        rows[chosen] = marked(rng, era, rows[chosen], np.maximum(weights[chosen], 1e-6 * weights.max()))
+    weights = np.maximum(weights, 1e-6 * weights.max())
+    rows[own] = marked(rng, era, rows[own], weights[own], rows[~own], weights[~own])
     return rows
 
 
@@ -77,15 +86,28 @@ def careless(rows: Array, mechanisms: Array) -> Array:
     return rows
 
 
-def marked(rng: np.random.Generator, era: Era, rows: Array, weights: FloatArray) -> Array:
-    """The rows with marks dealt by weight."""
+def marked(
+    rng: np.random.Generator,
+    era: Era,
+    rows: Array,
+    weights: FloatArray,
+    others: Array | None = None,
+    other_weights: FloatArray | None = None,
+) -> Array:
+    """The rows with marks dealt by weight, so that the shares come out together with `others`, which have theirs."""
+    if others is None or other_weights is None:
+        others, other_weights = rows[:0], weights[:0]
     kinds, shares = era.marks()
-    kind = deal(rng, weights, shares)
-    table = np.array([[mark.version, mark.locktime, mark.rbf, mark.segwit] for mark in kinds], dtype=np.int64)[kind]
+    table = np.array([[mark.version, mark.locktime, mark.rbf, mark.segwit] for mark in kinds], dtype=np.int64)
+    segwit = (WITNESS_BYTES[others[:, SCRIPT]] > 0).astype(np.int64)
+    fixed = np.column_stack([others[:, [VERSION, LOCKTIME, RBF]], segwit])
+    taken = np.array([other_weights[(fixed == row).all(axis=1)].sum() for row in table])
+    chosen = table[deal(rng, weights, shares, taken)]
     rows = rows.copy()
-    rows[:, [VERSION, LOCKTIME, RBF]] = table[:, :3]
-    for segwit in (False, True):
-        place = np.flatnonzero(table[:, 3] == segwit)
-        scripts, split = era.scripts(segwit)
-        rows[place, SCRIPT] = np.array(scripts)[deal(rng, weights[place], split)]
+    rows[:, [VERSION, LOCKTIME, RBF]] = chosen[:, :3]
+    for flag in (0, 1):
+        place = np.flatnonzero(chosen[:, 3] == flag)
+        scripts, split = era.scripts(bool(flag))
+        taken = np.array([other_weights[(others[:, SCRIPT] == script)].sum() for script in scripts])
+        rows[place, SCRIPT] = np.array(scripts)[deal(rng, weights[place], split, taken)]
     return rows

@@ -20,6 +20,8 @@ Array = npt.NDArray[np.int64]
 NOBODY = np.zeros(0, dtype=np.int64)
 DAILY_SWING = 0.2
 """How much more is paid at two in the afternoon (UTC) than on average, as a share."""
+PATIENCE = 0.1
+"""How fast the pace follows what came: an exponent, so that a surplus of 10 % slows everybody by 1 % a block."""
 COINBASE_MATURITY = 100
 """Blocks before a coinbase may be spent (consensus rule)."""
 
@@ -93,6 +95,7 @@ class World:
     era: Era
     dial: Dial
     times: Array  # unix seconds of each block
+    pace: float = 0.8  # multiple of everybody's rates that keeps to the wanted number of transactions
 
     @property
     def height(self) -> int:
@@ -102,7 +105,14 @@ class World:
     def busy(self) -> float:
         """Payments wanted in this block, on average: people sleep, and blocks that took long are fuller."""
         hour = self.times[self.height - self.config.start_block] / 3600.0
-        return self.config.transactions_per_block * float(1.0 + DAILY_SWING * np.sin(2 * np.pi * (hour - 8.0) / 24.0))
+        cycle = 1.0 + DAILY_SWING * np.sin(2 * np.pi * (hour - 8.0) / 24.0)
+        return self.pace * self.config.transactions_per_block * float(cycle)
+
+    def keep_pace(self) -> None:
+        """After a block: everybody acts a little more, or less, where fewer, or more, transactions came than wanted."""
+        blocks = self.height - self.config.start_block + 1
+        wanted = blocks * self.config.transactions_per_block
+        self.pace = float(np.clip(self.pace * (wanted / self.ledger.num_transactions) ** PATIENCE, 0.2, 3.0))
 
     def deposits(self, customers: Array) -> tuple[Array, Array]:
         """Where customers send coins for their account: (wallet, address), the address their standing one or

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from btcnb.data.simulate.config import SimulationConfig
+from btcnb.data.simulate.eras import Era
 from btcnb.data.simulate.orders import NO_ADDRESS, OP_RETURN
 from btcnb.data.simulate.programs import NUMBER
 from btcnb.data.simulate.world import Registry, World
 
-SERVICES = 3
+SERVICES = 12
 HOLDERS_PER_USER = 0.06
 """Wallets with tokens, as a share of the number of users."""
 TOKEN_OUTPUT = 2_730
@@ -19,9 +20,10 @@ TOKEN_OUTPUT = 2_730
 class Anchors:
     """A few services that anchor other chains in this one: OP_RETURN, and the rest back to themselves."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, era: Era) -> None:
+        each = {"program": NUMBER["static"], "weight": era.anchors / SERVICES}
         self.wallet = np.array(
-            [registry.wallet(registry.entity("service", f"anchor {i}"), NUMBER["static"]) for i in range(SERVICES)]
+            [registry.wallet(registry.entity("service", f"anchor {i}"), **each) for i in range(SERVICES)]
         )
 
     def settle(self, world: World) -> None:
@@ -36,12 +38,17 @@ class Anchors:
 class Tokens:
     """People who send tokens (as Omni did) from one standing address to another."""
 
-    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry) -> None:
+    def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, era: Era) -> None:
         number = max(10, int(HOLDERS_PER_USER * config.users))
         activity = rng.pareto(1.2, number) + 0.2
         self._cumulative = np.cumsum(activity) / activity.sum()
-        program = NUMBER["token"]
-        self.wallet = np.array([registry.wallet(registry.entity("user", f"holder {i}"), program) for i in range(number)])
+        weights = (era.tokens * activity / activity.sum()).tolist()
+        self.wallet = np.array(
+            [
+                registry.wallet(registry.entity("user", f"holder {i}"), NUMBER["token"], weight=weight)
+                for i, weight in enumerate(weights)
+            ]
+        )
 
     def settle(self, world: World) -> None:
         world.endow(np.repeat(self.wallet, 3), np.full(3 * len(self.wallet), 2 * 10**7))

@@ -23,9 +23,10 @@ from btcnb.data.simulate.world import Registry, World
 Array = npt.NDArray[np.int64]
 
 FIXED, ROLLING, DIRECT, FORWARD, PEEL, HOME = "fixed", "rolling", "direct", "forward", "peel", "home"
-LARGE = (FIXED, DIRECT, ROLLING, PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, ROLLING)
+LARGEST = (FIXED, DIRECT, ROLLING)
+LARGE = (PEEL, FIXED, ROLLING, DIRECT, PEEL, FIXED, ROLLING)
 SMALL = (DIRECT, FIXED, DIRECT, PEEL, DIRECT, ROLLING, DIRECT, FORWARD)
-"""How an exchange handles coins; styles are dealt out by size, from a place in either list that an economy draws.
+"""How an exchange handles coins; styles are dealt out by size, each list in an order that an economy draws.
 
 fixed:   sweeps deposits to one public hot address, pays batches from it, change returns to it
 rolling: the same with a fresh hot address each time
@@ -53,11 +54,14 @@ MOST_PARTNER_PAYMENTS = 3
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
 JOINED = 0.95
 """Share of sweeps that spend a hot coin along with the deposits."""
-INDEPENDENT = 3
-"""The largest exchanges, which neither leave their coins to others nor pay from deposits."""
+INDEPENDENT = len(LARGEST)
+"""The largest exchanges neither leave their coins to others nor pay from deposits one by one."""
+WITHDRAWALS, BATCHED = 0.7, 0.1
+"""Withdrawals a transaction of the economy, and transactions a withdrawal where they leave in batches: about, for
+dealing out marks by how much is transacted."""
 BRANDS = 4
 """Brands that a custodian keeps coins for, about."""
-CUSTODIAN_STYLES = (FIXED, ROLLING, DIRECT)
+CUSTODIAN_STYLES = (DIRECT, FIXED, DIRECT, ROLLING)
 
 
 @dataclass
@@ -155,7 +159,8 @@ class _Founder:
     def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
         self.config, self.rng, self.registry = config, rng, registry
         self.phase = float(rng.random())
-        self.large, self.small = (np.roll(styles, int(rng.integers(len(styles)))).tolist() for styles in (LARGE, SMALL))
+        largest, large, self._small = (rng.permutation(styles).tolist() for styles in (LARGEST, LARGE, SMALL))
+        self._large = largest + large
         self.founded: Counter[str] = Counter()
         brands = max(0, config.exchanges - INDEPENDENT)
         at_home = np.arange(brands) < round(dial("home-change") * brands)
@@ -189,10 +194,13 @@ class _Founder:
         mechanism = "home-change" if style == HOME else ""
         if style == PEEL and self.rng.random() < self.payee_pays:
             mechanism = "fee-from-payee"
-        hot = self.registry.wallet(entity, program, weight=share, mechanism=mechanism)
+        busy = WITHDRAWALS * share * (1.0 if style in (PEEL, HOME) else BATCHED)
+        hot = self.registry.wallet(entity, program, weight=busy, mechanism=mechanism)
         deposits = hot
         if style not in (DIRECT, HOME):
-            deposits = self.registry.wallet(entity, NUMBER[DEPOSIT_PROGRAMS[turn % len(DEPOSIT_PROGRAMS)]], weight=share)
+            kind = DEPOSIT_PROGRAMS[turn % len(DEPOSIT_PROGRAMS)]
+            each = 1.0 if style == FORWARD else BATCHED
+            deposits = self.registry.wallet(entity, NUMBER[kind], weight=each * WITHDRAWALS * share)
         return hot, deposits, Till(deposits), self.registry.wallet(entity, NUMBER["cold"])
 
     def _kept(self, entity: int, house: House) -> tuple[int, int, Till, int]:
@@ -201,10 +209,10 @@ class _Founder:
         return house.hot, self.registry.wallet(entity, program, keeper=house.till.wallet), house.till, house.cold
 
     def _house(self, number: int) -> House:
-        style = CUSTODIAN_STYLES[(number + int(3 * self.phase)) % len(CUSTODIAN_STYLES)]
+        style = CUSTODIAN_STYLES[(number + int(4 * self.phase)) % len(CUSTODIAN_STYLES)]
         entity = self.registry.entity("custodian", f"custodian {number}")
         programs = HOT_PROGRAMS[style]
-        weight = BRANDS / max(1, self.config.exchanges)
+        weight = BATCHED * WITHDRAWALS * BRANDS / self.config.exchanges
         hot = self.registry.wallet(
             entity, NUMBER[programs[number % len(programs)]], weight=weight, mechanism="shared-custody"
         )
@@ -214,7 +222,8 @@ class _Founder:
         return House(style, hot, Till(till), self.registry.wallet(entity, NUMBER["cold"]))
 
     def _style(self, rank: int) -> str:
-        return str(self.large[rank] if rank < len(LARGE) else self.small[(rank - len(LARGE)) % len(SMALL)])
+        late = rank - len(self._large)
+        return str(self._large[rank] if late < 0 else self._small[late % len(SMALL)])
 
     def _spread(self, turn: int, low: float, high: float) -> float:
         return spread(turn, low, high, self.phase)

@@ -32,6 +32,8 @@ LEAST_COINS = 4
 """Coins a shop must have collected before it buys supplies."""
 LEAST_SUPPLY = 20_000
 """Satoshi."""
+BUSY = 0.03
+"""Transactions that the largest merchant makes, per transaction of the economy: about, for dealing out marks."""
 CLIENTS = 8
 """Shops that a payment processor works for, about."""
 SETTLES = 40
@@ -55,7 +57,7 @@ class Merchants:
                 registry.wallet(
                     registry.entity("processor", f"processor {i}"),
                     NUMBER["shop"],
-                    weight=CLIENTS / config.merchants / config.exchanges,
+                    weight=BUSY * CLIENTS / number,
                     mechanism="payment-processor",
                 )
                 for i in range(-(-round(dial("payment-processor") * shops) // CLIENTS))
@@ -68,7 +70,7 @@ class Merchants:
             programs = PROGRAM_OF_STYLE[int(self.style[rank])]
             program = NUMBER[programs[rank // len(STYLES) % len(programs)]]
             kind = "service" if self.style[rank] == BETTING else "merchant"
-            weight = 1.0 / (rank + 1) / config.exchanges
+            weight = BUSY / (rank + 1)
             keeper = self._keeper(rank, rng, dial, tills)
             self.wallet[rank] = registry.wallet(
                 registry.entity(kind, f"{kind} {rank}"), program, weight=0.0 if keeper >= 0 else weight, keeper=keeper

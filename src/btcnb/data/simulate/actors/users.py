@@ -29,6 +29,8 @@ RESERVE = 60_000
 """Satoshi that a user keeps in mind for the fee when deciding whether a payment is possible."""
 CARELESS = ("fixed-change", "fee-from-payee", "overspending", "other-change-type")
 """Habits of a wallet that mislead a rule; a wallet has at most one of them."""
+PAYMENTS = 0.55
+"""Transactions that users make, per transaction of the economy: about, for dealing out marks."""
 SECOND_USED = 0.4
 """How often somebody with two wallets takes the second."""
 
@@ -47,15 +49,16 @@ class Users:
         self.programs[private] = chosen[private]
         activity = rng.pareto(1.6, number) + 0.3  # a few users make most of the payments
         self._cumulative = np.cumsum(activity) / activity.sum()
+        total = activity.sum()
         careless = _careless(rng, self.programs, dial)
         for user in range(number):
             entity = registry.entity("user", f"user {user}")
-            program, weight = int(self.programs[user]), float(activity[user])
+            program, weight = int(self.programs[user]), PAYMENTS * float(activity[user] / total)
             registry.wallet(entity, program, weight=weight, mechanism=careless[user])
         self.second = np.full(number, -1, dtype=np.int64)
         self._more = np.flatnonzero(rng.random(number) < dial("second-wallet"))
         self._more_programs = draw_user_programs(rng, len(self._more))
-        self._activity = activity
+        self._activity = PAYMENTS * activity / total
 
     def register_second(self, registry: Registry) -> None:
         """Second wallets come after everybody's first, so that wallet u stays user u's."""
