@@ -11,6 +11,8 @@ from btcnb.data.simulate import rates
 Array = npt.NDArray[np.int64]
 
 
+ROUNDED_UP = 8
+"""A payment is made round only where that does not raise it more than so many times: nobody sends 0.1 for 0.01."""
 DAILY_VOLATILITY = 0.035
 """Standard deviation of the logarithm of the price over a day (144 blocks), about that of 2019 to 2021."""
 
@@ -43,7 +45,7 @@ class Money:
         value = self.arbitrary(number, scale)
         draw = self._rng.random(number)
         digits = np.concatenate([[0], rates.ROUND_DIGITS])[np.searchsorted(-self._roundness, -draw, side="left")]
-        digits = np.minimum(digits, np.floor(np.log10(2 * value)).astype(np.int64))  # nobody rounds 0.02 up to 0.1
+        digits = np.minimum(digits, np.floor(np.log10(ROUNDED_UP * value)).astype(np.int64))
         return np.where(digits > 0, _round_to(value, 10**digits), self._dollars(value))
 
     def _dollars(self, value: Array) -> Array:

@@ -119,7 +119,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism("label-stale", 0.03, "labelled addresses", KNOWN, "a label that names somebody else"),
     Mechanism(
         "label-bias",
-        1.0,
+        1.5,
         "spread of coverage (standard deviation of its logarithm)",
         FITTED,
         "some services are labelled densely, most hardly at all",

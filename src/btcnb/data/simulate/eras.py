@@ -49,7 +49,7 @@ class Era:
     anchors: float
     """Timestamps: OP_RETURN and change."""
     batches: float
-    """Withdrawals that leave in batches instead of one by one, as a multiple of the batch sizes of 2020."""
+    """Payments to several people at once, and payouts of pools, as a multiple of those of 2020."""
 
     def marks(self) -> tuple[list[Marks], FloatArray]:
         """Combinations of marks and their shares among two-output transactions of real blocks."""
@@ -74,9 +74,9 @@ class Era:
 ERAS = {
     era.year: era
     for era in (
-        Era("2019", 0.10, 0.008, 0.02, moves=0.03, tokens=0.18, anchors=0.12, batches=0.8),
-        Era("2020", 0.19, 0.02, 0.03, moves=0.15, tokens=0.023, anchors=0.03, batches=1.0),
-        Era("2021", 0.28, 0.025, 0.08, moves=0.24, tokens=0.010, anchors=0.007, batches=1.0),
+        Era("2019", 0.10, 0.008, 0.02, moves=0.015, tokens=0.18, anchors=0.12, batches=0.3),
+        Era("2020", 0.19, 0.02, 0.03, moves=0.13, tokens=0.023, anchors=0.03, batches=1.0),
+        Era("2021", 0.28, 0.025, 0.08, moves=0.19, tokens=0.010, anchors=0.007, batches=1.0),
     )
 }
 

@@ -52,7 +52,10 @@ def deal(rng: np.random.Generator, weights: FloatArray, shares: FloatArray, take
     dealt = np.zeros(len(weights), dtype=np.int64)
     draws = rng.random(len(weights)).tolist()
     for place in np.argsort(-weights, kind="stable").tolist():
-        room = [max(left, 0.0) for left in missing]
+        least = 0.5 * weights[place]  # a large wallet in a small category would overshoot it
+        room = [left if left >= least else 0.0 for left in missing]
+        if not any(room):
+            room = [max(left, 0.0) for left in missing]
         aim = draws[place] * sum(room)
         category = 0
         while aim > room[category] and category < len(room) - 1:

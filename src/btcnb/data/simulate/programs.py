@@ -78,9 +78,9 @@ class Program:
 _ONE_ADDRESS: dict[str, Any] = {"change": CHANGE_TO_MAIN, "reuse": (1.0, 1.0)}
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("web-legacy", 0.16, P2PKH, selection=SELECT_OLDEST),
+    Program("web-legacy", 0.26, P2PKH, selection=SELECT_OLDEST),
     Program("web-fixed-fee", 0.05, P2PKH, selection=SELECT_OLDEST, fixed_fee=10_000, order=ORDER_CHANGE_LAST),
-    Program("single-address", 0.25, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
+    Program("single-address", 0.15, P2PKH, selection=SELECT_OLDEST, change=CHANGE_TO_INPUT, reuse=(0.9, 1.0)),
     Program("phone-spv", 0.04, P2PKH, order=ORDER_BIP69, confirmations=0, selection=SELECT_OLDEST),
     Program("light-legacy", 0.14, P2PKH, selection=SELECT_OLDEST, locktime=True, order=ORDER_BIP69),
     Program("light-segwit", 0.06, P2WPKH, version=2, locktime=True, rbf=True, order=ORDER_BIP69),

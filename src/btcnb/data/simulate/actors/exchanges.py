@@ -52,7 +52,7 @@ PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
 MOST_PARTNER_PAYMENTS = 3
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
-JOINED = 0.95
+JOINED = 0.8
 """Share of sweeps that spend a hot coin along with the deposits."""
 INDEPENDENT = len(LARGEST)
 """The largest exchanges neither leave their coins to others nor pay from deposits one by one."""

@@ -100,7 +100,8 @@ class Users:
         self._import_keys(world, merchants, rng.poisson(world.dial("key-import") * size))
 
     def _pay(self, world: World, merchants: Merchants, user: Array, payer: Array, value: Array) -> None:
-        habit = np.searchsorted(np.cumsum(HABITS) / HABITS.sum(), world.rng.random(len(payer)))
+        habits = HABITS * np.where(np.arange(len(HABITS)) == MANY, world.era.batches, 1.0)
+        habit = np.searchsorted(np.cumsum(habits) / habits.sum(), world.rng.random(len(payer)))
         orders = world.orders
 
         chosen = habit == DEPOSIT
@@ -155,7 +156,7 @@ class Users:
         few = (world.ledger.balance[payer] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
         wallet, address = world.deposits(user[few])
         world.orders.pay(payer[few], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
-        more = (value[~few] * world.rng.uniform(0.4, 1.6, int((~few).sum()))).astype(np.int64)
+        more = (value[~few] * world.rng.uniform(0.8, 2.4, int((~few).sum()))).astype(np.int64)
         self._withdraw(world, user[~few], payer[~few], more)
 
     def _withdraw(self, world: World, user: Array, wallet: Array, value: Array) -> None:
