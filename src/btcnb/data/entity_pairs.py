@@ -13,7 +13,7 @@ The drawing of pairs is repeated, the transactions stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,21 @@ COUNTS = ("TP", "FP", "FN", "TN")
 """A pair of one name is positive; a pair in one cluster is predicted positive."""
 
 
+class Drawing(TypedDict, total=False):
+    """What `entity_graphs` takes, as keyword arguments."""
+
+    transactions: int
+    draws: int
+    seed: int
+    pairs: Among
+
+
 class EntityGraph(NamedTuple):
     """The surroundings of one labelled transaction and the pairs of addresses to be judged there."""
 
     transaction: int  # id in the whole chain
     txs: Transactions  # the local transactions
+    transactions: IntArray  # (T,) ids in the whole chain of the local transactions
     addresses: IntArray  # (A,) ids in the whole chain of the local addresses
     pairs: tuple[IntArray, ...]  # one (at most 5, 2) array of local address ids per draw
     same: tuple[npt.NDArray[np.bool_], ...]  # per draw and pair: whether both have one name
@@ -117,11 +127,15 @@ def entity_graphs(
 
 def local_heuristics(txs: Transactions, config: HeuristicConfig | None = None) -> Callable[[Transactions], IntArray]:
     """The paper's heuristics on local transactions; the default takes the price of the whole chain's first block."""
-    if config is None:
-        blocks = instance("txs", txs, Transactions).transactions["block_number"]
-        price = price_near(int(blocks.iloc[0])) if len(blocks) else None
-        config = HeuristicConfig() if price is None else HeuristicConfig(price_usd=price)
-    return lambda local: heuristic_clusters(local, config=config)
+    chosen = interval_config(txs) if config is None else config
+    return lambda local: heuristic_clusters(local, config=chosen)
+
+
+def interval_config(txs: Transactions) -> HeuristicConfig:
+    """The pipeline's thresholds with the price of the paper's interval in which the chain begins, if it does in one."""
+    blocks = instance("txs", txs, Transactions).transactions["block_number"]
+    price = price_near(int(blocks.iloc[0])) if len(blocks) else None
+    return HeuristicConfig() if price is None else HeuristicConfig(price_usd=price)
 
 
 def pair_counts(labels: IntArray, pairs: IntArray, same: npt.NDArray[np.bool_]) -> IntArray:
@@ -144,7 +158,7 @@ def _graphs(
             labelled = _labelled_of(piece.txs, int(np.searchsorted(piece.transactions, tx)), own)
         drawn = [_draw(labelled, np.random.default_rng([seed, tx, draw])) for draw in range(draws)]
         same = tuple(own[each[:, 0]] == own[each[:, 1]] for each in drawn)
-        yield EntityGraph(tx, piece.txs, piece.addresses, tuple(drawn), same)
+        yield EntityGraph(tx, *piece, tuple(drawn), same)
 
 
 def _draw(addresses: IntArray, rng: np.random.Generator) -> IntArray:

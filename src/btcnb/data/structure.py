@@ -123,8 +123,8 @@ def chain_shares(txs: Transactions) -> dict[str, float]:
         *((inputs == 1, inputs == 2, inputs > 2)),
         txs.transactions["version"].to_numpy() == 1,
         txs.transactions["lock_time"].to_numpy() > 0,
-        _any_input(txs, ~np.isin(txs.inputs["sequence"].to_numpy(), FINAL_SEQUENCES)),
-        _has_witness(txs),
+        any_input(txs, ~np.isin(txs.inputs["sequence"].to_numpy(), FINAL_SEQUENCES)),
+        has_witness(txs),
     ]
     return {
         quantity: 100 * float(flag[ordinary if position < 3 else two].mean()) if two.any() else float("nan")
@@ -132,17 +132,18 @@ def chain_shares(txs: Transactions) -> dict[str, float]:
     }
 
 
-def _any_input(txs: Transactions, flag: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def any_input(txs: Transactions, flag: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Per transaction: whether the flag (one per input row) is set for any of its inputs."""
     found = np.zeros(len(txs), dtype=bool)
     found[txs.inputs["tx"].to_numpy()[flag]] = True
     return found
 
 
-def _has_witness(txs: Transactions) -> npt.NDArray[np.bool_]:
+def has_witness(txs: Transactions) -> npt.NDArray[np.bool_]:
     """A SegWit input shows by its script type; one wrapped in a script hash only by bytes that weigh less."""
     types = [position for position, name in enumerate(SCRIPT_TYPES) if name.startswith("witness")]
     lighter = (txs.transactions["size"] > txs.transactions["virtual_size"]).to_numpy()
-    return lighter | _any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
+    return lighter | any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
 
 
 def _band(low: int, high: int) -> str:
