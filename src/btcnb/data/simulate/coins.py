@@ -9,10 +9,12 @@ from numba import njit
 
 from btcnb.data.simulate.programs import SCRIPT
 from btcnb.data.simulate.scripts import (
+    ANY,
     FIXED_BYTES,
     INPUT_BYTES,
     NULLDATA_BYTES,
     OUTPUT_BYTES,
+    P2SH_P2WPKH,
     SEGWIT_BYTES,
     WITNESS_BYTES,
 )
@@ -78,7 +80,17 @@ def new_address_of(book: Any, wallet: Any, script: Any) -> Any:
 
 @inner
 def new_address(book: Any, wallet: Any) -> Any:
-    return new_address_of(book, wallet, book.programs[book.wallet_program[wallet], SCRIPT])
+    script = book.programs[book.wallet_program[wallet], SCRIPT]
+    if script == ANY:
+        script = book.scripts[draw(book, len(book.scripts))]
+    return new_address_of(book, wallet, script)
+
+
+@inner
+def usual_bytes(book: Any, wallet: Any) -> Any:
+    """Bytes of an output to the wallet; where its addresses are of every type, those of a script hash."""
+    script = book.programs[book.wallet_program[wallet], SCRIPT]
+    return OUTPUT_BYTES[P2SH_P2WPKH if script == ANY else script]
 
 
 @outer

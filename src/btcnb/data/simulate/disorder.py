@@ -30,7 +30,7 @@ KNOWN = "known to happen; no published rate, kept small"
 MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism(
         "fixed-change",
-        0.14,
+        0.12,
         "user wallets",
         "precision of change guesses, .95 to .96 (Möser and Narayanan's notebooks)",
         "change always goes to one address, so that a fresh payee looks like the change",
@@ -44,14 +44,14 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     Mechanism(
         "overspending",
-        0.06,
+        0.03,
         "user wallets",
         "FPR of the optimal-change votes, .02 to .03 (the same notebooks)",
         "old coins are spent along with every payment, so that the smaller output is the payment",
     ),
     Mechanism(
         "home-change",
-        0.15,
+        0.05,
         "exchanges below the largest three",
         "superclusters that swallow 41 to 61 % of tagged services (the same notebooks); " + FITTED,
         "withdrawals leave one by one from deposits, change returns to one hot address: the payee looks like change",

@@ -130,7 +130,8 @@ def _ledger(config: SimulationConfig, rng: np.random.Generator, registry: Regist
     """The ledger with everybody's habits."""
     programs, mechanisms = np.array(registry.wallet_program), np.array(registry.wallet_mechanism)
     rows = wallet_habits(rng, era, programs, np.array(registry.wallet_weight))
-    ledger = Ledger(rng, programs, careless(rows, mechanisms), np.array(registry.wallet_keeper), mechanisms)
+    keepers = np.array(registry.wallet_keeper)
+    ledger = Ledger(rng, programs, careless(rows, mechanisms), keepers, mechanisms, era.all_scripts())
     ledger.book.wallet_reuse[mechanisms == MECHANISM["fixed-change"]] = FIXED_CHANGE_REUSE
     ledger.height = config.start_block
     return ledger

@@ -65,6 +65,19 @@ class Era:
             return [P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG], np.array([1 - native - shared, native, shared])
         return [P2PKH, P2SH_MULTISIG], np.array([1 - self.multisig, self.multisig])
 
+    def all_scripts(self) -> npt.NDArray[np.int64]:
+        """A thousand script types in proportion to their shares among all wallets."""
+        kinds, shares = self.marks()
+        segwit = float(sum(share for kind, share in zip(kinds, shares, strict=True) if kind.segwit))
+        types = [
+            (script, weight * share)
+            for weight, has in ((1 - segwit, False), (segwit, True))
+            for script, share in zip(*self.scripts(has), strict=True)
+        ]
+        edges = np.cumsum([share for _, share in types])
+        places = np.searchsorted(edges, (np.arange(1000) + 0.5) / 1000)
+        return np.array([types[min(place, len(types) - 1)][0] for place in places], dtype=np.int64)
+
     def roundness(self) -> FloatArray:
         """Share of payments that end in at least 2, 3, … 7 zeros."""
         measured = chain.real_chain(self.year)
@@ -74,9 +87,9 @@ class Era:
 ERAS = {
     era.year: era
     for era in (
-        Era("2019", 0.10, 0.008, 0.02, moves=0.015, tokens=0.18, anchors=0.12, batches=0.3),
-        Era("2020", 0.19, 0.02, 0.03, moves=0.13, tokens=0.023, anchors=0.03, batches=1.0),
-        Era("2021", 0.28, 0.025, 0.08, moves=0.19, tokens=0.010, anchors=0.007, batches=1.0),
+        Era("2019", 0.10, 0.008, 0.02, moves=0.01, tokens=0.18, anchors=0.12, batches=0.3),
+        Era("2020", 0.19, 0.02, 0.03, moves=0.075, tokens=0.023, anchors=0.03, batches=1.0),
+        Era("2021", 0.28, 0.025, 0.08, moves=0.11, tokens=0.010, anchors=0.007, batches=1.0),
     )
 }
 

@@ -26,6 +26,7 @@ from btcnb.data.simulate.programs import (
     program_table,
 )
 from btcnb.data.simulate.scripts import (
+    ANY,
     P2PKH,
     P2SH_MULTISIG,
     P2SH_P2WPKH,
@@ -75,7 +76,7 @@ def wallet_habits(rng: np.random.Generator, era: Era, programs: Array, weights: 
     own = ~np.array([program.marked for program in PROGRAMS])[programs]
     weights = np.maximum(weights, 1e-6 * weights.max())
     rows[own] = marked(rng, era, rows[own], weights[own], rows[~own], weights[~own])
-    return rows
+    return for_customers(rows, programs)
 
 
 def careless(rows: Array, mechanisms: Array) -> Array:
@@ -113,4 +114,11 @@ def marked(
         scripts, split = era.scripts(bool(flag))
         taken = np.array([other_weights[(others[:, SCRIPT] == script)].sum() for script in scripts])
         rows[place, SCRIPT] = np.array(scripts)[deal(rng, weights[place], split, taken)]
+    return rows
+
+
+def for_customers(rows: Array, programs: Array) -> Array:
+    """The rows, with addresses of every type in wallets that hand them out to customers."""
+    rows = rows.copy()
+    rows[np.array([program.for_customers for program in PROGRAMS])[programs], SCRIPT] = ANY
     return rows

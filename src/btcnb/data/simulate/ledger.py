@@ -23,6 +23,7 @@ from btcnb.data.simulate.coins import (
 )
 from btcnb.data.simulate.orders import OrderTable
 from btcnb.data.simulate.programs import draw_reuse, program_table
+from btcnb.data.simulate.scripts import P2PKH
 from btcnb.data.simulate.spending import execute
 
 Array = npt.NDArray[np.int64]
@@ -74,6 +75,7 @@ class Book(NamedTuple):
     wallet_last: Array
     wallet_balance: Array
     wallet_coins: Array
+    scripts: Array  # script types that a wallet with addresses of every type draws from
     programs: Array  # habits: one row per program, or per wallet where every wallet has marks of its own
     picked: Array  # scratch: coins of the transaction being built
     out_address: Array  # scratch: its outputs
@@ -90,8 +92,12 @@ class Ledger:
         habits: Array | None = None,
         keepers: Array | None = None,
         mechanisms: Array | None = None,
+        scripts: Array | None = None,
     ) -> None:
-        """One program a wallet; `habits` (wallets, columns) gives each wallet a row of its own instead."""
+        """One program a wallet; `habits` (wallets, columns) gives each wallet a row of its own instead.
+
+        scripts: script types in proportion to their shares, for wallets with addresses of every type
+        """
         wallets = len(wallet_programs)
         own = np.arange(wallets, dtype=np.int64)
         self.book = Book(
@@ -120,6 +126,7 @@ class Ledger:
             wallet_last=np.full(wallets, -1, dtype=np.int64),
             wallet_balance=np.zeros(wallets, dtype=np.int64),
             wallet_coins=np.zeros(wallets, dtype=np.int64),
+            scripts=np.array([P2PKH]) if scripts is None else scripts,
             programs=program_table() if habits is None else habits,
             picked=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),
             out_address=np.zeros(LARGEST_TRANSACTION, dtype=np.int64),

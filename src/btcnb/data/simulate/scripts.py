@@ -11,6 +11,8 @@ import numpy as np
 from btcnb.data.transactions import SCRIPT_TYPES
 
 P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG = range(5)
+ANY = -1
+"""Of a wallet: addresses of every type, as customers wish; each new one is drawn from the year's shares."""
 
 SCRIPT_TYPE = np.array(
     [

@@ -22,6 +22,7 @@ from btcnb.data.simulate.coins import (
     output_bytes,
     receive_address,
     sizes,
+    usual_bytes,
 )
 from btcnb.data.simulate.orders import NO_ADDRESS, PAY, PAYJOIN, SWEEP
 from btcnb.data.simulate.programs import (
@@ -38,14 +39,13 @@ from btcnb.data.simulate.programs import (
     ORDER_RANDOM,
     PAYEE_PAYS,
     RBF,
-    SCRIPT,
     SELECT_BEST,
     SELECT_MIXED,
     SELECT_NEWEST,
     SELECTION,
     VERSION,
 )
-from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, OUTPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
+from btcnb.data.simulate.scripts import FIXED_BYTES, INPUT_BYTES, SEGWIT_BYTES, WITNESS_BYTES
 
 SEQUENCE_LOCKTIME = 0xFFFFFFFE
 SEQUENCE_RBF = 0xFFFFFFFD
@@ -243,13 +243,13 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
     bytes_out = 0
     for i in range(first, first + n_out):  # payees are asked for addresses only once it is sure that they are paid
         if orders.out_address[i] == NO_ADDRESS:
-            bytes_out += OUTPUT_BYTES[book.programs[book.wallet_program[orders.out_wallet[i]], SCRIPT]]
+            bytes_out += usual_bytes(book, orders.out_wallet[i])
         else:
             bytes_out += output_bytes(book, orders.out_address[i])
     if orders.mode[o] == SWEEP:
         fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out)[1])
         return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE, 0
-    own = OUTPUT_BYTES[program[SCRIPT]]
+    own = usual_bytes(book, orders.payer[o])
     fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
     if program[PAYEE_PAYS] and n_out == 1 and orders.mode[o] == PAY and pay - fee >= LEAST_OUTPUT:
         if total - pay >= LEAST_OUTPUT:

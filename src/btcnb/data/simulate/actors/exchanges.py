@@ -52,7 +52,9 @@ PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
 MOST_PARTNER_PAYMENTS = 3
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
-JOINED = 0.8
+FORWARDED = 1.0
+"""Deposits forwarded one by one, as a multiple of the coins that users move whole."""
+JOINED = 0.6
 """Share of sweeps that spend a hot coin along with the deposits."""
 INDEPENDENT = len(LARGEST)
 """The largest exchanges neither leave their coins to others nor pay from deposits one by one."""
@@ -151,6 +153,15 @@ class Exchanges:
             if exchange.queue and (world.height + rank) % exchange.batch_period == 0:
                 exchange.queue.append(_balance_books(exchange, amounts[rank], world.rng))
                 _pay_queue(world, exchange)
+        self._forward_some(world)
+
+    def _forward_some(self, world: World) -> None:
+        """Single deposits that go to the hot wallet at once, at any exchange that sweeps."""
+        number = world.rng.poisson(FORWARDED * world.era.moves * world.busy)
+        for rank in world.rng.choice(len(self.all), size=number, p=self.share):
+            exchange = self.all[rank]
+            if exchange.style not in (DIRECT, HOME) and _waiting(world, exchange):
+                world.orders.pay(exchange.till.wallet, wallet=exchange.hot, mode=SWEEP, most_inputs=1)
 
 
 class _Founder:

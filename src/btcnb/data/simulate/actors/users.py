@@ -94,7 +94,7 @@ class Users:
         self._pay(world, merchants, active[rich], payer[rich], value[rich])
         self._run_low(world, active[~rich], payer[~rich], value[~rich])
         holders = rng.integers(self.number, size=rng.poisson(rates.HOLDERS * size))
-        self._withdraw(world, holders, self.wallets(world, holders), world.money.payments(len(holders), scale=0.6))
+        self._withdraw(world, holders, self.wallets(world, holders), world.money.payments(len(holders), scale=1.2))
         self._transfer(world, self.draw(world, rng.poisson(rates.EXCHANGE_TRANSFERS * size)))
         self._move_coins(world, rng.poisson(world.era.moves * size))
         self._import_keys(world, merchants, rng.poisson(world.dial("key-import") * size))
@@ -156,7 +156,7 @@ class Users:
         few = (world.ledger.balance[payer] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
         wallet, address = world.deposits(user[few])
         world.orders.pay(payer[few], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
-        more = (value[~few] * world.rng.uniform(0.8, 2.4, int((~few).sum()))).astype(np.int64)
+        more = (value[~few] * world.rng.uniform(1.0, 3.0, int((~few).sum()))).astype(np.int64)
         self._withdraw(world, user[~few], payer[~few], more)
 
     def _withdraw(self, world: World, user: Array, wallet: Array, value: Array) -> None:
