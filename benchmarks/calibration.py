@@ -1,26 +1,33 @@
-"""How like the paper's graphs are ours at full size? One row per graph (or chain) and quantity, kept for the book.
+"""How like the paper's graphs are ours, and do heuristics fail in them as they do on the real chain?
 
-    python benchmarks/calibration.py                # the five graphs at size paper, a few minutes
-    python benchmarks/calibration.py --size quick
+    python benchmarks/calibration.py                # the five graphs at size paper
+    python benchmarks/calibration.py --size quick   # or standard
 
-Writes results/calibration_SIZE.csv with columns size, split, quantity, value; chapter 03 shows them beside its own run.
+Writes results/calibration_SIZE.csv with columns size, split, quantity, value: structure of the graph and of its chain
+(`btcnb.data.structure`), and how right the heuristics are (`btcnb.data.realism`: change votes, freshness, supercluster,
+entity pairs, wrong merges by rule and mechanism). Chapter 03 shows them beside its own run. Interrupted, it goes on
+with the next split when called again, unless code, size or seed have changed.
 """
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from pathlib import Path
 
 import pandas as pd
 from _measure import RESULTS, in_child
 
 from btcnb import sizes
+from btcnb.build.reports import measured_code
 from btcnb.data import ROLES, HeuristicConfig, Source, build_graph, heuristic_clusters, sample_from_coinbase, simulate
+from btcnb.data.realism import realism
 from btcnb.data.structure import chain_shares, graph_structure
+
+KEY = ["code", "size", "seed"]
 
 
 def measure(split: str, size: str, seed: int) -> dict[str, float]:
-    """Simulate, sample, cluster, build one split; all that chapter 03 compares."""
+    """Simulate, sample, cluster, build one split; all that chapter 03 compares, and the chain's realism."""
     source = Source(size=size, seed=seed)
     config = source.economy(split)
     chain = simulate(config)  # not through the store: a chain of this size is not worth its place on the disk
@@ -32,7 +39,23 @@ def measure(split: str, size: str, seed: int) -> dict[str, float]:
         "edges": graph.num_edges,
         "clusters": int(graph.labels().max()) + 1,
     }
-    return {**counts, **graph_structure(graph), **chain_shares(chain)}
+    failures = realism(chain).set_index("quantity")["ours"]
+    return {**counts, **graph_structure(graph), **chain_shares(chain), **failures.to_dict()}
+
+
+def begun(partial: Path, key: list[str]) -> pd.DataFrame:
+    """Rows of the splits that an interrupted run of the same code, size and seed has measured."""
+    if not partial.exists():
+        return pd.DataFrame(columns=[*KEY, "split", "quantity", "value"])
+    rows = pd.read_csv(partial, dtype=dict.fromkeys(KEY, str))
+    return rows[(rows[KEY] == key).all(axis=1)]
+
+
+def replace(path: Path, table: pd.DataFrame) -> None:
+    """Write the table in one step."""
+    written = path.with_suffix(".new")
+    table.to_csv(written, index=False, float_format="%.6g")
+    written.replace(path)
 
 
 def main() -> None:
@@ -40,19 +63,25 @@ def main() -> None:
     parser.add_argument("--size", default="paper", choices=sizes.names())
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for split in ROLES:
+    path = RESULTS.parent / f"calibration_{arguments.size}.csv"
+    partial = path.with_suffix(".partial")
+    key = [measured_code(Path(__file__)), arguments.size, str(arguments.seed)]
+    table = begun(partial, key)
+    for number, split in enumerate(ROLES, start=1):
+        if split in set(table["split"]):
+            print(f"{split} ({number} of {len(ROLES)}): measured before", flush=True)
+            continue
+        print(f"{split} ({number} of {len(ROLES)}) …", flush=True)
         run = in_child(measure, split, arguments.size, arguments.seed)
         if run.error is not None:
             raise SystemExit(f"{split}: {run.error}")
-        print(split, f"{run['total'].seconds:.0f} s", f"{run['total'].peak_mb:,.0f} MB", run.value, flush=True)
-        rows += [
-            {"size": arguments.size, "split": split, "quantity": name, "value": v} for name, v in run.value.items()
-        ]
-    path = RESULTS.parent / f"calibration_{arguments.size}.csv"
-    partial = path.with_suffix(".partial")
-    pd.DataFrame(rows).to_csv(partial, index=False, float_format="%.6g")
-    partial.replace(path)
+        print(f"  {run['total'].seconds:.0f} s, {run['total'].peak_mb:,.0f} MB, {run.value}", flush=True)
+        new = pd.DataFrame({"split": split, "quantity": list(run.value), "value": list(run.value.values())})
+        new = new.assign(**dict(zip(KEY, key, strict=True)))
+        table = pd.concat([table, new], ignore_index=True) if len(table) else new
+        replace(partial, table)
+    replace(path, table[["size", "split", "quantity", "value"]])
+    partial.unlink()
     print(f"written to results/{path.name}")
 
 

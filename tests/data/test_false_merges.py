@@ -32,7 +32,7 @@ def told(story: Chain, names: dict[str, str], mechanism: list[str] | None = None
         entities=txs.truth.entities,
         label=label,
         coinjoin=txs.truth.coinjoin,
-        mechanism=mechanism,
+        mechanism=None if mechanism is None else np.array(mechanism, dtype=object),
     )
     return replace(txs, truth=truth)
 

@@ -101,9 +101,7 @@ def local_samples(
 class Surroundings:
     """What `sample_around` finds around any one transaction, with the work on the whole chain done once.
 
-    >>> around = Surroundings.of(txs)                   # doctest: +SKIP
-    >>> piece = around.piece(17)                        # doctest: +SKIP
-    >>> piece.txs, piece.transactions, piece.addresses  # doctest: +SKIP
+    `Surroundings.of(txs).piece(17)` holds the transactions around transaction 17 and what their ids were.
     """
 
     graph: _Graph
