@@ -72,7 +72,11 @@ class Source:
             raise ParameterError(f"scope is {self.scope!r}; it must be one of {', '.join(map(repr, get_args(Scope)))}.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ParameterError(f"seed is {self.seed!r}, but must be a whole number of at least 0.")
-        if isinstance(self.disorder, bool) or not isinstance(self.disorder, int | float) or not 0 <= self.disorder <= 10:
+        if (
+            isinstance(self.disorder, bool)
+            or not isinstance(self.disorder, int | float)
+            or not 0 <= self.disorder <= 10
+        ):
             raise ParameterError(f"disorder is {self.disorder!r}, but must be a number from 0 to 10.")
         named = sizes.size(self.size)
         if self.simulated and not self.simulation:

@@ -131,7 +131,9 @@ own, then come habits that only hide owners, and labels."""
 NAMES = ("", *(mechanism.name for mechanism in MECHANISMS))
 """What the ledger's numbers stand for: a transaction stores the position, 0 where it is ordinary."""
 NUMBER = {name: position for position, name in enumerate(NAMES)}
-_SHARES = {mechanism.name for mechanism in MECHANISMS if mechanism.of != "transactions" and mechanism.name != "label-bias"}
+_SHARES = {
+    mechanism.name for mechanism in MECHANISMS if mechanism.of != "transactions" and mechanism.name != "label-bias"
+}
 
 
 class Dial:

@@ -54,7 +54,9 @@ class Era:
     def marks(self) -> tuple[list[Marks], FloatArray]:
         """Combinations of marks and their shares among two-output transactions of real blocks."""
         measured = chain.real_chain(self.year)
-        kinds = [Marks(1 + version, lock, rbf, segwit) for version, lock, rbf, segwit in product((False, True), repeat=4)]
+        kinds = [
+            Marks(1 + version, lock, rbf, segwit) for version, lock, rbf, segwit in product((False, True), repeat=4)
+        ]
         shares = np.array([measured[chain.fingerprint_name(k.version > 1, k.locktime, k.rbf, k.segwit)] for k in kinds])
         return kinds, shares / shares.sum()
 
@@ -87,9 +89,9 @@ class Era:
 ERAS = {
     era.year: era
     for era in (
-        Era("2019", 0.10, 0.008, 0.02, moves=0.01, tokens=0.18, anchors=0.12, batches=0.3),
-        Era("2020", 0.19, 0.02, 0.03, moves=0.075, tokens=0.023, anchors=0.03, batches=1.0),
-        Era("2021", 0.28, 0.025, 0.08, moves=0.11, tokens=0.010, anchors=0.007, batches=1.0),
+        Era("2019", 0.05, 0.008, 0.02, moves=0.007, tokens=0.165, anchors=0.12, batches=0.3),
+        Era("2020", 0.14, 0.02, 0.03, moves=0.050, tokens=0.023, anchors=0.03, batches=1.0),
+        Era("2021", 0.21, 0.02, 0.03, moves=0.082, tokens=0.010, anchors=0.007, batches=1.0),
     )
 }
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulate.eras import Era
 from btcnb.data.simulate.disorder import NUMBER as MECHANISM
+from btcnb.data.simulate.eras import Era
 from btcnb.data.simulate.programs import (
     CHANGE,
     CHANGE_SCRIPT,
@@ -39,7 +39,7 @@ Array = npt.NDArray[np.int64]
 
 OTHER_SCRIPT = np.array([P2SH_P2WPKH, P2PKH, P2WPKH, P2SH_P2WPKH, P2WPKH], dtype=np.int64)
 """Script type of change in wallets that hold two types, by the type they receive at (in the order of `scripts.py`)."""
-assert [P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG] == list(range(len(OTHER_SCRIPT)))
+assert list(range(len(OTHER_SCRIPT))) == [P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG]
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -57,7 +57,9 @@ class Program:
     confirmations: int = 1  # how deep a coin must be before it is spent
     reuse: tuple[float, float] = (0.0, 0.3)  # range of the probability to hand out the last receiving address again
     for_customers: bool = False  # hands out addresses of every type
-    marked: bool = False  # version, lock time, RBF and script are the program's own; else they are drawn for each wallet
+    marked: bool = (
+        False  # version, lock time, RBF and script are the program's own; else they are drawn for each wallet
+    )
 
     def row(self) -> list[int]:
         return [
@@ -102,8 +104,19 @@ PROGRAMS: tuple[Program, ...] = (
     Program("hot-fixed", 0, P2PKH, order=ORDER_CHANGE_LAST, selection=SELECT_OLDEST, **_ONE_ADDRESS),
     Program("hot-rolling", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
     Program("cold", 0, P2SH_MULTISIG, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
-    Program("direct-multisig", 0, P2SH_MULTISIG, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True),
-    Program("direct-segwit", 0, P2WSH_MULTISIG, version=2, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True),
+    Program(
+        "direct-multisig", 0, P2SH_MULTISIG, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True
+    ),
+    Program(
+        "direct-segwit",
+        0,
+        P2WSH_MULTISIG,
+        version=2,
+        selection=SELECT_MIXED,
+        confirmations=0,
+        reuse=(0, 0),
+        for_customers=True,
+    ),
     Program("direct-legacy", 0, P2PKH, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True),
     Program("deposits", 0, P2PKH, selection=SELECT_MIXED, reuse=(0, 0), for_customers=True),
     Program("deposits-wrapped", 0, P2SH_P2WPKH, selection=SELECT_MIXED, reuse=(0, 0), for_customers=True),

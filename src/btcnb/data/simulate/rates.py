@@ -16,9 +16,9 @@ USD_ROUND = 0.3
 """Share of the other payments that are a round number of US dollars."""
 
 # Rates per block, as multiples of the number of transactions in a block.
-ACTIVE_USERS = 0.90
+ACTIVE_USERS = 1.05
 """Users who want to pay."""
-EXCHANGE_TRANSFERS = 0.40
+EXCHANGE_TRANSFERS = 0.25
 """Customers who send coins from one exchange to another."""
 HOLDERS = 0.55
 """Customers who withdraw coins to keep them: anybody, not only those who pay often."""

@@ -43,9 +43,7 @@ class Registry:
         self.names.append(name)
         return len(self.kinds) - 1
 
-    def wallet(
-        self, entity: int, program: int, *, weight: float = 0.0, keeper: int = -1, mechanism: str = ""
-    ) -> int:
+    def wallet(self, entity: int, program: int, *, weight: float = 0.0, keeper: int = -1, mechanism: str = "") -> int:
         """A new wallet.
 
         weight:    how much it transacts among wallets of its class, for dealing out habits; 0: hardly

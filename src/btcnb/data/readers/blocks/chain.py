@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.readers.blocks.files import BlockFile, array, network_of, records
 from btcnb.data.readers.blocks.hashes import Bytes, desk, inner, outer, sha256d

@@ -50,7 +50,9 @@ def _merkle(leaves: Any, first: Any, number: Any, work: Any, on: Any) -> None:
 
 
 @outer
-def wrong_roots(data: Bytes, start: IntArray, first: IntArray, ids: Bytes, whole: Bytes, parsed: Parsed) -> tuple[int, int]:
+def wrong_roots(
+    data: Bytes, start: IntArray, first: IntArray, ids: Bytes, whole: Bytes, parsed: Parsed
+) -> tuple[int, int]:
     """(block, 1) whose Merkle root is not that of its header, (block, 2) whose witnesses are not those committed to.
 
     (-1, 0) where all is well. first (n + 1,): the first transaction of each block.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.blocks.hashes import Bytes, outer
@@ -62,7 +60,9 @@ def content(member: Member, single: bool = False) -> Bytes:
         try:
             data = bytes.fromhex(data.decode("ascii"))
         except ValueError as error:
-            raise DataError(member.source, "hex", f"is broken ({error})", "write the block as pairs of digits") from error
+            raise DataError(
+                member.source, "hex", f"is broken ({error})", "write the block as pairs of digits"
+            ) from error
     return np.frombuffer(bytearray(data), dtype=np.uint8)
 
 

@@ -161,7 +161,9 @@ def _compare_rewards(part: Part, height: IntArray, fee: IntArray, halving: int, 
     wrong = np.flatnonzero(whole & (least >= 0) & (claimed > allowed))
     if len(wrong):
         at = int(wrong[0])
-        text = f"the coinbase of block {height[first[at]]} takes {claimed[at]} satoshi; subsidy and fees are {allowed[at]}"
+        text = (
+            f"the coinbase of block {height[first[at]]} takes {claimed[at]} satoshi; subsidy and fees are {allowed[at]}"
+        )
         more = f", and so in {len(wrong) - 1} other blocks" if len(wrong) > 1 else ""
         warnings.warn(f"{source}: {text}{more}: no valid block does.", RewardWarning, 5)
 

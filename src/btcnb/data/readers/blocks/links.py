@@ -137,7 +137,11 @@ def _numbered(tag: Any, owner: Any, row: Any, table: Any, found: Any, total: Any
 
 @outer
 def number(
-    sides: Sides, places: Places, table: IntArray, found: tuple[npt.NDArray[np.uint8], Words], ids: tuple[IntArray, IntArray]
+    sides: Sides,
+    places: Places,
+    table: IntArray,
+    found: tuple[npt.NDArray[np.uint8], Words],
+    ids: tuple[IntArray, IntArray],
 ) -> int:
     """Number the owners by first appearance: transaction by transaction, inputs before outputs. How many there are."""
     in_id, out_id = ids

@@ -95,7 +95,9 @@ def _tag_of_script(data: Any, at: Any, size: Any) -> Any:
 
 
 @outer
-def of_scripts(data: Bytes, start: IntArray, size: IntArray, tag: Tags, kind: npt.NDArray[np.int8], owner: Bytes) -> None:
+def of_scripts(
+    data: Bytes, start: IntArray, size: IntArray, tag: Tags, kind: npt.NDArray[np.int8], owner: Bytes
+) -> None:
     """Tag (n,), script type (n,) and owner (n, 32) of n output scripts; an empty script's owner is left to the caller."""
     on = desk()
     for row in range(len(start)):

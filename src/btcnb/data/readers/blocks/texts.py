@@ -43,7 +43,9 @@ def _base58(prefix: Any, payload: Any, out: Any, work: Any, on: Any) -> Any:
     limbs[0] = np.int64(raw[0])
     for i in range(1, _LIMBS):
         at = 4 * i - 3
-        limbs[i] = np.int64(raw[at]) << 24 | np.int64(raw[at + 1]) << 16 | np.int64(raw[at + 2]) << 8 | np.int64(raw[at + 3])
+        limbs[i] = (
+            np.int64(raw[at]) << 24 | np.int64(raw[at + 1]) << 16 | np.int64(raw[at + 2]) << 8 | np.int64(raw[at + 3])
+        )
     place = _WIDTH
     for _ in range(_LIMBS):  # 35 digits hold 25 bytes
         rest = np.int64(0)

@@ -52,9 +52,9 @@ PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
 MOST_PARTNER_PAYMENTS = 3
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
-FORWARDED = 1.0
+FORWARDED = 2.0
 """Deposits forwarded one by one, as a multiple of the coins that users move whole."""
-JOINED = 0.6
+JOINED = 0.5
 """Share of sweeps that spend a hot coin along with the deposits."""
 INDEPENDENT = len(LARGEST)
 """The largest exchanges neither leave their coins to others nor pay from deposits one by one."""
@@ -307,6 +307,6 @@ def _refill(world: World, exchange: Exchange, wanted: int) -> None:
     """Fetch coins from cold storage when the hot wallet runs low, and bring back what is too much."""
     have = int(world.ledger.balance[exchange.hot])
     if have < 2 * wanted:
-        world.orders.pay(exchange.cold, wallet=exchange.hot, address=NO_ADDRESS, value=4 * wanted + 10**7)
+        world.orders.pay(exchange.cold, wallet=exchange.hot, address=NO_ADDRESS, value=2 * wanted + 10**7)
     elif have > 60 * wanted + 10**10:
         world.orders.pay(exchange.hot, wallet=exchange.cold, address=NO_ADDRESS, value=have // 2)

@@ -11,7 +11,7 @@ from btcnb.data.simulate.config import SimulationConfig
 from btcnb.data.simulate.disorder import NUMBER as MECHANISM
 from btcnb.data.simulate.disorder import Dial
 from btcnb.data.simulate.orders import NO_ADDRESS, OP_RETURN, PAYJOIN, SWEEP
-from btcnb.data.simulate.programs import NUMBER, PROGRAMS, CHANGE_FRESH, draw_user_programs
+from btcnb.data.simulate.programs import CHANGE_FRESH, NUMBER, PROGRAMS, draw_user_programs
 from btcnb.data.simulate.world import Registry, World
 
 Array = npt.NDArray[np.int64]
