@@ -104,7 +104,7 @@ def has_witness(txs: Transactions) -> BoolArray:
 
 
 def real_chain(period: str | int) -> dict[str, float]:
-    """What was measured on real blocks: of a year (2019 to 2021), or around one of the paper's intervals (train1, …)."""
+    """What was measured on real blocks: of a year (2019 to 2021), or around an interval of the paper (train1, …)."""
     note_read(TABLE)
     table = _table()
     name = str(period)

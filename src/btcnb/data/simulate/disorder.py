@@ -131,9 +131,8 @@ own, then come habits that only hide owners, and labels."""
 NAMES = ("", *(mechanism.name for mechanism in MECHANISMS))
 """What the ledger's numbers stand for: a transaction stores the position, 0 where it is ordinary."""
 NUMBER = {name: position for position, name in enumerate(NAMES)}
-_SHARES = {
-    mechanism.name for mechanism in MECHANISMS if mechanism.of != "transactions" and mechanism.name != "label-bias"
-}
+_COUNTED = ("transactions", "spread of coverage (standard deviation of its logarithm)")
+_SHARES = {mechanism.name for mechanism in MECHANISMS if mechanism.of not in _COUNTED}
 
 
 class Dial:

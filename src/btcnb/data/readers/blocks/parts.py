@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.contract import MAX_MONEY, UNKNOWN
 from btcnb.data.readers.blocks import owners
 from btcnb.data.readers.blocks.chain import Heads, field
-from btcnb.data.readers.blocks.checks import transaction_hashes, wrong_roots
+from btcnb.data.readers.blocks.checks import transaction_hashes, wrong_root
 from btcnb.data.readers.blocks.files import BlockFile
-from btcnb.data.readers.blocks.hashes import Bytes, outer
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray, outer
 from btcnb.data.readers.blocks.networks import Network
-from btcnb.data.readers.blocks.parse import PROBLEMS, IntArray, Parsed, columns, count, fill
+from btcnb.data.readers.blocks.parse import PROBLEMS, Parsed, columns, count, fill, taken
 from btcnb.data.readers.blocks.texts import text_of_script
 from btcnb.data.readers.blocks.undo import UndoFile
 from btcnb.errors import DataError
@@ -25,8 +24,11 @@ class Coins(NamedTuple):
 
     tag: owners.Tags
     owner: Bytes  # (n, 32)
-    script_type: npt.NDArray[np.int8]
+    script_type: owners.Kinds
     value: IntArray  # satoshi, -1 where unknown
+
+    def take(self, rows: Any) -> Coins:
+        return Coins(self.tag[rows], self.owner[rows], self.script_type[rows], self.value[rows])
 
 
 class Part(NamedTuple):
@@ -67,6 +69,8 @@ def _gathered(raw: Bytes, key: Bytes, start: IntArray, offset: IntArray, out: By
 def gather(raw: Bytes, key: bytes, heads: Heads, row: IntArray) -> Batch:
     """The blocks in these rows, taken from their file's bytes."""
     offset = np.concatenate([[0], np.cumsum(heads.size[row])])
+    if len(raw) == offset[-1] and not any(key):
+        return Batch(raw, offset, row)  # a single block
     data = np.empty(offset[-1], dtype=np.uint8)
     _gathered(raw, np.frombuffer(bytearray(key), dtype=np.uint8), heads.start[row], offset, data)
     return Batch(data, offset, row)
@@ -80,8 +84,8 @@ def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None
     coinbase = parsed.place == 0
     spending = ~np.repeat(coinbase, np.diff(parsed.input_offset))  # rows of inputs that spend something
     outpoint = parsed.outpoint[spending]
-    previous = _taken(batch.data, outpoint, 32)
-    index = _taken(batch.data, outpoint + 32, 4).view("<u4")[:, 0].astype(np.int64)
+    previous = taken(batch.data, outpoint, 32)
+    index = taken(batch.data, outpoint + 32, 4).view("<u4")[:, 0].astype(np.int64)
     made = _made(batch.data, parsed, ids, others)
     inputs = np.where(coinbase, 0, np.diff(parsed.input_offset))
     if undo is None:
@@ -122,9 +126,8 @@ def _parsed(batch: Batch, heads: Heads, file: BlockFile) -> Parsed:
 def _checked_hashes(batch: Batch, parsed: Parsed, heads: Heads, file: BlockFile) -> Bytes:
     ids, whole = transaction_hashes(batch.data, parsed)
     first = np.append(np.flatnonzero(parsed.place == 0), len(ids))
-    block, problem = wrong_roots(batch.data, batch.offset[:-1], first, ids, whole, parsed)
-    if problem:
-        where = "Merkle root" if problem == 1 else "witness commitment"
+    block, where = wrong_root(batch.data, batch.offset[:-1], first, ids, whole, parsed)
+    if where:
         what = f"of block {heads.display(batch.row[block])} is not that of its transactions"
         raise DataError(file.source, where, what, "the file is damaged: fetch or copy it again")
     return ids
@@ -137,20 +140,6 @@ def _require_amounts(parsed: Parsed, ids: Bytes, file: BlockFile) -> None:
         tx = int(np.searchsorted(parsed.output_offset, row, side="right")) - 1
         where = f"{displayed(ids[tx])}, vout[{row - parsed.output_offset[tx]}].value"
         raise DataError(file.source, where, "is more than 21 million coins", "the block is not valid: leave it out")
-
-
-@outer
-def _copied(data: Bytes, start: IntArray, out: Bytes) -> None:
-    for row in range(len(start)):
-        for i in range(out.shape[1]):
-            out[row, i] = data[start[row] + i]
-
-
-def _taken(data: Bytes, start: IntArray, size: int) -> Bytes:
-    """Pieces of `size` bytes, (n, size)."""
-    found = np.empty((len(start), size), dtype=np.uint8)
-    _copied(data, start, found)
-    return found
 
 
 def displayed(digest: Bytes) -> str:
@@ -182,8 +171,10 @@ class Others:
 
 
 class Outpoints(NamedTuple):
-    previous: Bytes
-    index: IntArray
+    """What n inputs spend, and where names are kept."""
+
+    previous: Bytes  # (n, 32)
+    position: IntArray
     others: Others
 
 
@@ -217,7 +208,7 @@ def _revealed(batch: Batch, parsed: Parsed, heads: Heads, spending: Any) -> Coin
 
 def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: UndoFile, out: Outpoints) -> Coins:
     """What the undo data say that the inputs spend."""
-    spent = _coins(len(out.index))
+    spent = _coins(len(out.position))
     last, first = 0, np.append(np.flatnonzero(parsed.place == 0), len(inputs))
     for block, row in enumerate(batch.row.tolist()):
         counts = inputs[first[block] + 1 : first[block + 1]]
@@ -230,5 +221,5 @@ def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: 
         part.value[:] = found.value
         owners.of_scripts(found.pool, found.start, found.size, part.tag, part.script_type, part.owner)
         out.others.scripts(found.pool, found.start, found.size, part)
-    out.others.outpoints(spent, out.previous, out.index)
+    out.others.outpoints(spent, out.previous, out.position)
     return spent

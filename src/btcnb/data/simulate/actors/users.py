@@ -200,7 +200,7 @@ class Users:
 
 
 SHARE_OF_PAYMENTS = 3.0
-"""Payments to shops and friends are about a third of all transactions; a rate over all of them is so much higher here."""
+"""Payments to shops and friends are about a third of all transactions: a rate over all is so much higher here."""
 
 
 def _careless(rng: np.random.Generator, programs: Array, dial: Dial) -> list[str]:
