@@ -19,6 +19,7 @@ import numpy as np
 
 from btcnb import sizes
 from btcnb.data.address_graph import AddressGraph
+from btcnb.data.checks import real
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import SPLITS, price_near
@@ -72,12 +73,7 @@ class Source:
             raise ParameterError(f"scope is {self.scope!r}; it must be one of {', '.join(map(repr, get_args(Scope)))}.")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise ParameterError(f"seed is {self.seed!r}, but must be a whole number of at least 0.")
-        if (
-            isinstance(self.disorder, bool)
-            or not isinstance(self.disorder, int | float)
-            or not 0 <= self.disorder <= 10
-        ):
-            raise ParameterError(f"disorder is {self.disorder!r}, but must be a number from 0 to 10.")
+        real("disorder", self.disorder, 0.0, 10.0)
         named = sizes.size(self.size)
         if self.simulated and not self.simulation:
             object.__setattr__(self, "simulation", tuple(sorted(named.simulation.items())))

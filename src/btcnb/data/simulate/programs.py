@@ -78,6 +78,7 @@ class Program:
         ]
 
 
+_TILL: dict[str, Any] = {"selection": SELECT_MIXED, "reuse": (0, 0), "for_customers": True}
 _ONE_ADDRESS: dict[str, Any] = {"change": CHANGE_TO_MAIN, "reuse": (1.0, 1.0)}
 
 PROGRAMS: tuple[Program, ...] = (
@@ -104,22 +105,11 @@ PROGRAMS: tuple[Program, ...] = (
     Program("hot-fixed", 0, P2PKH, order=ORDER_CHANGE_LAST, selection=SELECT_OLDEST, **_ONE_ADDRESS),
     Program("hot-rolling", 0, P2SH_P2WPKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
     Program("cold", 0, P2SH_MULTISIG, selection=SELECT_OLDEST, confirmations=0, reuse=(0, 0)),
-    Program(
-        "direct-multisig", 0, P2SH_MULTISIG, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True
-    ),
-    Program(
-        "direct-segwit",
-        0,
-        P2WSH_MULTISIG,
-        version=2,
-        selection=SELECT_MIXED,
-        confirmations=0,
-        reuse=(0, 0),
-        for_customers=True,
-    ),
-    Program("direct-legacy", 0, P2PKH, selection=SELECT_MIXED, confirmations=0, reuse=(0, 0), for_customers=True),
-    Program("deposits", 0, P2PKH, selection=SELECT_MIXED, reuse=(0, 0), for_customers=True),
-    Program("deposits-wrapped", 0, P2SH_P2WPKH, selection=SELECT_MIXED, reuse=(0, 0), for_customers=True),
+    Program("direct-multisig", 0, P2SH_MULTISIG, confirmations=0, **_TILL),
+    Program("direct-segwit", 0, P2WSH_MULTISIG, version=2, confirmations=0, **_TILL),
+    Program("direct-legacy", 0, P2PKH, confirmations=0, **_TILL),
+    Program("deposits", 0, P2PKH, **_TILL),
+    Program("deposits-wrapped", 0, P2SH_P2WPKH, **_TILL),
     Program("hot-legacy", 0, P2PKH, selection=SELECT_OLDEST, confirmations=0, reuse=(0.9, 0.9)),
     Program("peeler", 0, P2PKH, order=ORDER_RANDOM, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),
     Program("peeler-2", 0, P2PKH, version=2, selection=SELECT_NEWEST, confirmations=0, reuse=(0, 0)),

@@ -251,9 +251,9 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
         return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE, 0
     own = usual_bytes(book, orders.payer[o])
     fee = fee_of(program[FEE], orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
-    if program[PAYEE_PAYS] and n_out == 1 and orders.mode[o] == PAY and pay - fee >= LEAST_OUTPUT:
-        if total - pay >= LEAST_OUTPUT:
-            return fee, total - pay, fee
+    deducted = program[PAYEE_PAYS] and n_out == 1 and orders.mode[o] == PAY
+    if deducted and min(pay - fee, total - pay) >= LEAST_OUTPUT:
+        return fee, total - pay, fee
     if total - pay < fee - fee // 4:  # three quarters of the going rate still confirm
         return -1, NO_CHANGE, 0
     change = total - pay - fee

@@ -21,10 +21,9 @@ class Anchors:
     """A few services that anchor other chains in this one: OP_RETURN, and the rest back to themselves."""
 
     def __init__(self, registry: Registry, era: Era) -> None:
-        each = {"program": NUMBER["static"], "weight": era.anchors / SERVICES}
-        self.wallet = np.array(
-            [registry.wallet(registry.entity("service", f"anchor {i}"), **each) for i in range(SERVICES)]
-        )
+        program, weight = NUMBER["static"], era.anchors / SERVICES
+        entities = [registry.entity("service", f"anchor {i}") for i in range(SERVICES)]
+        self.wallet = np.array([registry.wallet(entity, program, weight=weight) for entity in entities])
 
     def settle(self, world: World) -> None:
         world.endow(np.repeat(self.wallet, 10), np.full(10 * SERVICES, 10**9))

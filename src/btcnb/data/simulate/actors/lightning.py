@@ -54,12 +54,12 @@ class Lightning:
             addresses.append(int(world.ledger.receive_addresses(self.nodes[[place]])[0]))
             values.append(change)
         fields = Fields(2, change=len(values) - 1 if len(values) > 1 else -1, mechanism=MECHANISM["lightning"])
-        columns = (np.array(column, dtype=np.int64) for column in (peer.coins, addresses, values))
-        tx = world.ledger.write(*columns, fields, credit=False)
-        coins = world.ledger.outputs_of(tx)
-        for coin in coins[1:]:
+        coins, places, amounts = (np.array(column, dtype=np.int64) for column in (peer.coins, addresses, values))
+        tx = world.ledger.write(coins, places, amounts, fields, credit=False)
+        made = world.ledger.outputs_of(tx)
+        for coin in made[1:]:
             world.ledger.credit(int(coin))
-        self._open.append((int(coins[0]), int(self.nodes[place]), int(self.nodes[other])))
+        self._open.append((int(made[0]), int(self.nodes[place]), int(self.nodes[other])))
 
     def _close(self, world: World, coin: int, opener: int, peer: int) -> None:
         book = world.ledger.book
