@@ -131,7 +131,7 @@ def _ledger(config: SimulationConfig, rng: np.random.Generator, registry: Regist
     programs, mechanisms = np.array(registry.wallet_program), np.array(registry.wallet_mechanism)
     rows = wallet_habits(rng, era, programs, np.array(registry.wallet_weight))
     keepers = np.array(registry.wallet_keeper)
-    ledger = Ledger(rng, programs, careless(rows, mechanisms), keepers, mechanisms, era.all_scripts())
+    ledger = Ledger(rng, programs, careless(rows, mechanisms), keepers, mechanisms, era.customer_scripts())
     ledger.book.wallet_reuse[mechanisms == MECHANISM["fixed-change"]] = FIXED_CHANGE_REUSE
     ledger.height = config.start_block
     return ledger

@@ -22,6 +22,10 @@ FIRST_OF_2020, FIRST_OF_2021 = 610_691, 663_913
 """First block of each year."""
 
 
+ROUNDER = 1.1
+"""Payments that are meant to be round, as a multiple of those that are seen to be."""
+
+
 class Marks(NamedTuple):
     """What a wallet's software leaves on every transaction."""
 
@@ -67,31 +71,27 @@ class Era:
             return [P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG], np.array([1 - native - shared, native, shared])
         return [P2PKH, P2SH_MULTISIG], np.array([1 - self.multisig, self.multisig])
 
-    def all_scripts(self) -> npt.NDArray[np.int64]:
-        """A thousand script types in proportion to their shares among all wallets."""
-        kinds, shares = self.marks()
-        segwit = float(sum(share for kind, share in zip(kinds, shares, strict=True) if kind.segwit))
-        types = [
-            (script, weight * share)
-            for weight, has in ((1 - segwit, False), (segwit, True))
-            for script, share in zip(*self.scripts(has), strict=True)
-        ]
-        edges = np.cumsum([share for _, share in types])
-        places = np.searchsorted(edges, (np.arange(1000) + 0.5) / 1000)
-        return np.array([types[min(place, len(types) - 1)][0] for place in places], dtype=np.int64)
+    def customer_scripts(self) -> npt.NDArray[np.int64]:
+        """A thousand script types in proportion to what is spent: most of that was paid in by customers."""
+        measured = chain.real_chain(self.year)
+        types = dict(zip(chain.SHOWN_TYPES, (P2PKH, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG), strict=True))
+        shares = np.array([measured[chain.type_name("inputs", name)] for name in types])
+        places = np.searchsorted(np.cumsum(shares) / shares.sum(), (np.arange(1000) + 0.5) / 1000)
+        return np.array(list(types.values()), dtype=np.int64)[places]
 
     def roundness(self) -> FloatArray:
-        """Share of payments that end in at least 2, 3, … 7 zeros."""
+        """Share of payments that end in at least 2, 3, … 7 zeros: somewhat more than those that show it, because change
+        may be round as well, and a payment may be too small for its zeros."""
         measured = chain.real_chain(self.year)
-        return np.array([measured[chain.round_name(zeros)] for zeros in chain.ZEROS]) / 100
+        return np.array([ROUNDER * measured[chain.round_name(zeros)] for zeros in chain.ZEROS]) / 100
 
 
 ERAS = {
     era.year: era
     for era in (
-        Era("2019", 0.05, 0.008, 0.02, moves=0.007, tokens=0.165, anchors=0.12, batches=0.3),
-        Era("2020", 0.14, 0.02, 0.03, moves=0.050, tokens=0.023, anchors=0.03, batches=1.0),
-        Era("2021", 0.21, 0.02, 0.03, moves=0.082, tokens=0.010, anchors=0.007, batches=1.0),
+        Era("2019", 0.05, 0.008, 0.02, moves=0.012, tokens=0.165, anchors=0.12, batches=0.3),
+        Era("2020", 0.14, 0.02, 0.03, moves=0.033, tokens=0.023, anchors=0.03, batches=1.0),
+        Era("2021", 0.21, 0.02, 0.03, moves=0.052, tokens=0.010, anchors=0.007, batches=0.6),
     )
 }
 

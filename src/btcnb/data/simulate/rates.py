@@ -18,7 +18,7 @@ USD_ROUND = 0.3
 # Rates per block, as multiples of the number of transactions in a block.
 ACTIVE_USERS = 1.05
 """Users who want to pay."""
-EXCHANGE_TRANSFERS = 0.25
+EXCHANGE_TRANSFERS = 0.15
 """Customers who send coins from one exchange to another."""
 HOLDERS = 0.55
 """Customers who withdraw coins to keep them: anybody, not only those who pay often."""

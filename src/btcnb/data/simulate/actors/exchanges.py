@@ -50,9 +50,9 @@ SWEEP_SIZE = (10.0, 0.75)
 """Least number of inputs of a sweep, and the exponent of its long tail."""
 PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
-MOST_PARTNER_PAYMENTS = 3
+MOST_PARTNER_PAYMENTS = 2
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
-FORWARDED = 2.0
+FORWARDED = 4.0
 """Deposits forwarded one by one, as a multiple of the coins that users move whole."""
 JOINED = 0.5
 """Share of sweeps that spend a hot coin along with the deposits."""

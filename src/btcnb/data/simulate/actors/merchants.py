@@ -26,7 +26,7 @@ PATIENCE_TAIL = 1.1
 """Exponent of the long tail of how many coins a merchant collects before spending them."""
 BUYS_SUPPLIES = 0.6
 """How often a shop that has collected enough buys supplies instead of selling the coins at its exchange."""
-SUPPLIERS, SUPPLIER_REACH = 7, 24
+SUPPLIERS, SUPPLIER_REACH = 5, 24
 """Suppliers paid at once, and how many ranks away they are at most."""
 LEAST_COINS = 4
 """Coins a shop must have collected before it buys supplies."""

@@ -47,7 +47,7 @@ class Pools:
         each = max(10, world.config.users // (4 * len(self.wallet)))
         for _ in self.wallet:
             miner = world.rng.choice(world.config.users, size=min(each, world.config.users), replace=False)
-            direct = world.rng.random(len(miner)) < 0.3  # paid straight to the account at an exchange
+            direct = world.rng.random(len(miner)) < 0.2  # paid straight to the account at an exchange
             self._miners.append((miner, np.where(direct, world.customer_address[miner], NO_ADDRESS)))
 
     def mine(self, world: World) -> None:

@@ -18,7 +18,7 @@ Array = npt.NDArray[np.int64]
 
 # What a user with enough coins does, in this order, with these probabilities.
 DEPOSIT, SHOP, FRIEND, MANY, NOTE, MOVE, CASH_OUT = range(7)
-HABITS = np.array([0.40, 0.24, 0.25, 0.05, 0.005, 0.02, 0.035])
+HABITS = np.array([0.40, 0.24, 0.25, 0.05, 0.005, 0.01, 0.015])
 
 PRIVACY_PROGRAMS = ("wasabi", "samourai", "joinmarket-wrapped", "joinmarket")
 PRIVACY_MIX = (0.5, 0.3, 0.2, 0.2)
@@ -153,10 +153,10 @@ class Users:
 
     def _run_low(self, world: World, user: Array, payer: Array, value: Array) -> None:
         """Not enough coins: send what is left to the exchange, or ask the exchange for more."""
-        few = (world.ledger.balance[payer] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.08)
+        few = (world.ledger.balance[payer] > 2 * RESERVE) & (world.rng.random(len(user)) < 0.04)
         wallet, address = world.deposits(user[few])
         world.orders.pay(payer[few], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
-        more = (value[~few] * world.rng.uniform(1.0, 3.0, int((~few).sum()))).astype(np.int64)
+        more = (value[~few] * world.rng.uniform(1.2, 3.6, int((~few).sum()))).astype(np.int64)
         self._withdraw(world, user[~few], payer[~few], more)
 
     def _withdraw(self, world: World, user: Array, wallet: Array, value: Array) -> None:
