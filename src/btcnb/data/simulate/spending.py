@@ -24,6 +24,7 @@ from btcnb.data.simulate.coins import (
     sizes,
     usual_bytes,
 )
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM
 from btcnb.data.simulate.orders import NO_ADDRESS, PAY, PAYJOIN, SWEEP
 from btcnb.data.simulate.programs import (
     CHANGE,
@@ -57,6 +58,7 @@ SCANNED_COINS = 48
 NO_CHANGE = -1
 LARGE_INPUT, LARGE_OUTPUT = 150, 34
 """Virtual bytes assumed for an input and an output before coins are chosen; the final size is exact."""
+SHARED, COLLECTED, HOSTED = MECHANISM["shared-custody"], MECHANISM["payment-processor"], MECHANISM["hosted-address"]
 OLD_LOCKTIME = 10
 """One in so many anti-fee-sniping transactions sets a lock time up to 99 blocks back, as Bitcoin Core does."""
 
@@ -308,6 +310,25 @@ def helping_coin(book: Any, orders: Any, o: Any, n_in: Any) -> Any:
 
 
 @inner
+def mechanism_of(book: Any, orders: Any, o: Any, n_in: Any) -> Any:
+    """What the transaction is known for; before the coins are put in order.
+
+    An order's own mechanism is a coin of somebody else: without it the payment is ordinary. A coin that is kept for a
+    stranger tells a hosted address, unless keeping the coins of strangers is what the payer is known for.
+    """
+    own, companion = book.wallet_mechanism[orders.payer[o]], orders.companion[o]
+    if orders.mechanism[o] > 0 and (companion < 0 or book.coin_wallet[book.picked[n_in - 1]] == companion):
+        return orders.mechanism[o]
+    if own in (SHARED, COLLECTED):
+        return own
+    for i in range(n_in):
+        wallet = book.address_wallet[book.coin_address[book.picked[i]]]
+        if book.wallet_keeper[wallet] != wallet:
+            return np.int64(HOSTED)
+    return own
+
+
+@inner
 def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     """One order. False, and nothing has changed, where the payer's coins do not reach."""
     pay, total = 0, 0
@@ -322,13 +343,11 @@ def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
     fee, change, borne = fee_and_change(book, orders, o, n_in, pay + brought, total)
     if fee < 0:
         return False
+    mechanism = mechanism_of(book, orders, o, n_in)
     n_out = fill_outputs(book, orders, o, total - fee, brought - borne, change)
     program = book.programs[book.wallet_program[orders.payer[o]]]
     position = arrange(book, n_in, n_out, program[ORDER], -1 if change == NO_CHANGE else n_out - 1)
     lock_time, sequence = lock_fields(book, program, height)
-    mechanism = orders.mechanism[o]
-    if mechanism == 0:
-        mechanism = book.wallet_mechanism[orders.payer[o]]
     fields = Fields(program[VERSION], lock_time, sequence, position, 0, mechanism)
     append_transaction(book, height, n_in, n_out, fields, True)
     return True

@@ -29,9 +29,8 @@ def mix(world: World, asked: np.ndarray) -> bool:
     if len(peers) < number:
         return False
     draft = Draft(coins=[coin for peer in peers for coin in peer.coins])
-    equal = number == 2 or world.rng.random() < 0.3
-    for peer in peers:
-        part = amount if equal else int(amount * world.rng.uniform(0.4, 1.0))
+    for peer in peers:  # three equal outputs would look like JoinMarket
+        part = amount if number == 2 else int(amount * world.rng.uniform(0.4, 1.0))
         _share(draft, peer, part, fee)
     draft.address(world).shuffle(world)
     draft.write(world, "", mechanism="small-coinjoin")
