@@ -60,8 +60,9 @@ def mix(world: World, members: Array, coordinator: int, levels: bool) -> bool:
         draft.pay(coordinator, income)
     if levels:
         draft.address(world).sort_descending(world)
-    else:
+    else:  # version 1.0 writes the equal outputs first, in no order, and then what is left to each peer
         draft.address(world).shuffle(world)
+        draft.outputs.sort(key=lambda output: output[1] != base)
     draft.write(world, "wasabi1.1" if levels else "wasabi1.0")
     return True
 
