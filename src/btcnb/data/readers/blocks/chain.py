@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.readers.blocks.files import BlockFile, array, network_of, records
-from btcnb.data.readers.blocks.hashes import Bytes, desk, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, desk, inner, outer, sha256d
 from btcnb.data.readers.blocks.networks import Network
 from btcnb.data.readers.blocks.parse import HEADER, IntArray, compact
 from btcnb.errors import DataError
 
 _LOOK = 160  # bytes from the start of a block that reach behind the height in its coinbase
 UNTOLD = -1
+_HEADER = np.int64(HEADER)
 
 
 class SideBranchWarning(UserWarning):
@@ -66,12 +66,12 @@ def _heads(raw: Bytes, key: Bytes, found: IntArray, header: Bytes, hashes: Bytes
     head = np.zeros(_LOOK, dtype=np.uint8)
     for row in range(len(found)):
         start, size = found[row]
-        length = min(size, _LOOK)
+        length = min(size, np.int64(_LOOK))
         for i in range(length):
             head[i] = raw[start + i] ^ key[(start + i) & 7]
-        header[row] = head[:HEADER]
-        sha256d(head, 0, HEADER, hashes[row], 0, on)
-        told[row, 0], at = compact(head, HEADER, length)
+        copy(head, ZERO, _HEADER, header[row], ZERO)
+        sha256d(head, ZERO, _HEADER, hashes[row], ZERO, on)
+        told[row, 0], at = compact(head, _HEADER, length)
         told[row, 1] = UNTOLD
         at += 4
         if at + 1 < length and head[at] == 0:  # marker and flag
@@ -135,8 +135,9 @@ class Chain(NamedTuple):
 def choose(heads: Heads, network: Network, files: Sequence[BlockFile]) -> Chain:
     """Heights of all blocks, and those of one chain, or of the pieces of it that are there.
 
-    A tree of blocks stands as high as its genesis block, else a file's name, else most of its coinbases say. Of several blocks of
-    one height, that on the longest chain of the given blocks counts; of equally long chains, the one complete first.
+    A tree of blocks stands as high as its genesis block, else a file's name, else most of its coinbases say. Of several
+    blocks of one height, that on the longest chain of the given blocks counts; of equally long chains, the one that is
+    complete first.
     """
     rows = np.sort(np.unique(heads.hash.view("V32")[:, 0], return_index=True)[1])  # a block may lie there twice
     parent = _parents(heads, rows)
@@ -147,7 +148,7 @@ def choose(heads: Heads, network: Network, files: Sequence[BlockFile]) -> Chain:
         _settle(base, tree, depth, told)
     height = base[tree] + depth
     _require_heights(heads, rows, base[tree] >= 0, height, network, files)
-    length, tip = _reach(parent, depth)
+    length, tip = _reach(parent, depth, np.argsort(-depth, kind="stable"))
     order = np.lexsort((tip, -length, height))
     first = np.diff(height[order], prepend=UNTOLD) > 0
     if not first.all():
@@ -187,10 +188,10 @@ def _rooted(parent: IntArray) -> tuple[IntArray, IntArray]:
 
 
 @outer
-def _reach(parent: IntArray, depth: IntArray) -> tuple[IntArray, IntArray]:
+def _reach(parent: IntArray, depth: IntArray, deepest_first: IntArray) -> tuple[IntArray, IntArray]:
     """Per block: the length of the longest chain through it, and the block that ends it, the first of several."""
     far, tip = depth + 1, np.arange(len(parent))
-    for row in np.argsort(-depth, kind="mergesort"):
+    for row in deepest_first:
         above = parent[row]
         if above >= 0 and (far[row] > far[above] or (far[row] == far[above] and tip[row] < tip[above])):
             far[above], tip[above] = far[row], tip[row]

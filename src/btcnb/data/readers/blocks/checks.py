@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from btcnb.data.readers.blocks.hashes import Bytes, desk, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import DIGEST, ZERO, Bytes, copy, desk, inner, outer, sha256d
 from btcnb.data.readers.blocks.parse import IntArray, Parsed, stripped
 
 _COMMITMENT = np.frombuffer(bytes.fromhex("6a24aa21a9ed"), dtype=np.uint8).copy()  # BIP 141
+_PAIR = np.int64(64)  # bytes of two hashes
 SUBSIDY = 50 * 100_000_000
 
 
@@ -28,10 +29,10 @@ def transaction_hashes(data: Bytes, parsed: Parsed) -> tuple[Bytes, Bytes]:
 
 def _hashes(data: Bytes, start: IntArray, end: IntArray) -> Bytes:
     """OpenSSL hashes what is long several times faster than compiled code can."""
-    view, sha256 = memoryview(data), hashlib.sha256
+    view, sha256 = memoryview(data.data), hashlib.sha256
     pairs = zip(start.tolist(), end.tolist(), strict=True)
     joined = b"".join([sha256(sha256(view[first:last]).digest()).digest() for first, last in pairs])
-    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, 32)
+    return np.frombuffer(bytearray(joined), dtype=np.uint8).reshape(-1, 32)
 
 
 @inner
@@ -42,15 +43,17 @@ def _merkle(leaves: Any, first: Any, number: Any, work: Any, on: Any) -> None:
             work[32 * i + j] = leaves[first + i, j]
     while number > 1:
         if number % 2:
-            work[32 * number : 32 * number + 32] = work[32 * number - 32 : 32 * number]
+            copy(work, 32 * number - 32, DIGEST, work, 32 * number)
             number += 1
         for i in range(number // 2):
-            sha256d(work, 64 * i, 64, work, 32 * i, on)
+            sha256d(work, 64 * i, _PAIR, work, 32 * i, on)
         number //= 2
 
 
 @outer
-def wrong_roots(data: Bytes, start: IntArray, first: IntArray, ids: Bytes, whole: Bytes, parsed: Parsed) -> tuple[int, int]:
+def wrong_roots(
+    data: Bytes, start: IntArray, first: IntArray, ids: Bytes, whole: Bytes, parsed: Parsed
+) -> tuple[int, int]:
     """(block, 1) whose Merkle root is not that of its header, (block, 2) whose witnesses are not those committed to.
 
     (-1, 0) where all is well. first (n + 1,): the first transaction of each block.
@@ -76,8 +79,8 @@ def wrong_roots(data: Bytes, start: IntArray, first: IntArray, ids: Bytes, whole
         for j in range(32):
             whole[coinbase, j] = 0
         _merkle(whole, first[block], number, work, on)
-        work[32:64] = data[stack + 2 : stack + 34]
-        sha256d(work, 0, 64, work, 0, on)
+        copy(data, stack + 2, DIGEST, work, DIGEST)
+        sha256d(work, ZERO, _PAIR, work, ZERO, on)
         for j in range(32):
             if work[j] != data[at + j]:
                 return block, 2

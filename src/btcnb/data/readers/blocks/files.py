@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.blocks.hashes import Bytes, outer
+from btcnb.data.readers.blocks.hashes import Bytes, inner, outer
 from btcnb.data.readers.blocks.networks import OF_MAGIC, Network
 from btcnb.data.readers.blocks.parse import HEADER, IntArray
 from btcnb.errors import DataError
@@ -30,7 +29,7 @@ _LARGEST = 4_000_000
 
 @dataclass(frozen=True)
 class BlockFile:
-    """One file of blocks. `key` obfuscates it (8 bytes); `undo` is the file of spent outputs beside it, if there is one."""
+    """One file of blocks. `key` obfuscates it (8 bytes); `undo` is the file of spent outputs beside it, if any."""
 
     member: Member
     number: int | None  # of a node's file; None: a single block
@@ -62,7 +61,7 @@ def content(member: Member, single: bool = False) -> Bytes:
         try:
             data = bytes.fromhex(data.decode("ascii"))
         except ValueError as error:
-            raise DataError(member.source, "hex", f"is broken ({error})", "write the block as pairs of digits") from error
+            raise DataError(member.source, "hex", f"is broken ({error})", "write pairs of hex digits") from error
     return np.frombuffer(bytearray(data), dtype=np.uint8)
 
 
@@ -129,8 +128,8 @@ def _key(member: Member) -> bytes:
     return key
 
 
-@outer
-def _unmasked(raw: Bytes, key: Bytes, at: int) -> int:
+@inner
+def _unmasked(raw: Any, key: Any, at: Any) -> Any:
     return np.int64(raw[at] ^ key[at & 7])
 
 

@@ -1,8 +1,8 @@
 """SHA-256 and RIPEMD-160, compiled: Bitcoin's hashes of millions of short byte strings.
 
-`hashlib` takes a microsecond a call before it hashes anything, and RIPEMD-160 is missing where OpenSSL was built without
-it. All functions read `data`, a contiguous uint8 array, and write to `out` from `place` on. `Desk` is the memory that
-they work in.
+`hashlib` takes a microsecond a call before it hashes anything, and RIPEMD-160 is missing where OpenSSL was built
+without it. All functions read `data`, a contiguous uint8 array, and write to `out` from `place` on. `Desk` is the
+memory that they work in.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ from numba import njit
 
 _LEAN: dict[str, Any] = {"cache": True, "no_cfunc_wrapper": True}
 outer: Any = njit(**_LEAN)
-inner: Any = njit(no_cpython_wrapper=True, **_LEAN)
+_BARE: dict[str, Any] = {**_LEAN, "no_cpython_wrapper": True}
+inner: Any = njit(**_BARE)
 """Inner functions are called by compiled code only: without a bridge to Python they compile in half the time."""
 
 Bytes = npt.NDArray[np.uint8]
+
+ZERO, DIGEST = np.int64(0), np.int64(32)
+"""Not written as plain numbers, for each of which numba would compile a function anew."""
 
 
 def _root(value: int, root: int, bits: int) -> int:
@@ -85,6 +89,13 @@ def desk() -> Any:
 
 
 @inner
+def copy(data: Any, start: Any, length: Any, out: Any, place: Any) -> None:
+    """Bytes to another place. (An assignment of slices takes seconds to compile.)"""
+    for i in range(length):
+        out[place + i] = data[start + i]
+
+
+@inner
 def _right(x: Any, n: Any) -> Any:
     return np.uint32((x >> np.uint32(n)) | np.uint32(x << np.uint32(32 - n)))
 
@@ -127,9 +138,8 @@ def _sha_block(data: Any, at: Any, state: Any, w: Any) -> None:
 def _pad(data: Any, at: Any, left: Any, length: Any, tail: Any, big: Any) -> Any:
     """The last `left` bytes with their padding and the length in bits; the number of bytes, 64 or 128."""
     size = 64 if left < 56 else 128
-    tail[:size] = 0
-    for i in range(left):
-        tail[i] = data[at + i]
+    for i in range(size):
+        tail[i] = data[at + i] if i < left else 0
     tail[left] = 0x80
     bits = np.uint64(length) << np.uint64(3)
     for i in range(8):
@@ -158,8 +168,8 @@ def sha256(data: Any, start: Any, length: Any, out: Any, place: Any, on: Any) ->
 @inner
 def sha256d(data: Any, start: Any, length: Any, out: Any, place: Any, on: Any) -> None:
     """SHA-256 of the SHA-256: block hashes, transaction ids, Merkle trees, checksums."""
-    sha256(data, start, length, on.digest, 0, on)
-    sha256(on.digest, 0, 32, out, place, on)
+    sha256(data, start, length, on.digest, ZERO, on)
+    sha256(on.digest, ZERO, DIGEST, out, place, on)
 
 
 @inner
@@ -217,8 +227,8 @@ def ripemd160(data: Any, start: Any, length: Any, out: Any, place: Any, on: Any)
 @inner
 def hash160(data: Any, start: Any, length: Any, out: Any, place: Any, on: Any) -> None:
     """RIPEMD-160 of the SHA-256: what an address of a key or of a script stands for."""
-    sha256(data, start, length, on.digest, 0, on)
-    ripemd160(on.digest, 0, 32, out, place, on)
+    sha256(data, start, length, on.digest, ZERO, on)
+    ripemd160(on.digest, ZERO, DIGEST, out, place, on)
 
 
 SHA256, SHA256D, RIPEMD160, HASH160 = range(4)
@@ -231,11 +241,11 @@ def digests(data: Bytes, start: npt.NDArray[np.int64], length: npt.NDArray[np.in
     on = desk()
     for row in range(len(start)):
         if kind == SHA256:
-            sha256(data, start[row], length[row], found[row], 0, on)
+            sha256(data, start[row], length[row], found[row], ZERO, on)
         elif kind == SHA256D:
-            sha256d(data, start[row], length[row], found[row], 0, on)
+            sha256d(data, start[row], length[row], found[row], ZERO, on)
         elif kind == RIPEMD160:
-            ripemd160(data, start[row], length[row], found[row], 0, on)
+            ripemd160(data, start[row], length[row], found[row], ZERO, on)
         else:
-            hash160(data, start[row], length[row], found[row], 0, on)
+            hash160(data, start[row], length[row], found[row], ZERO, on)
     return found

@@ -1,4 +1,4 @@
-"""Parts of a chain to `Transactions`: chain order, spent outputs, address ids, fees; the gate is the container's own."""
+"""Parts of a chain to `Transactions`: chain order, spent outputs, address ids, fees; the container checks all."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _selected(part: Part, order: IntArray) -> Part:
     rows_in, rows_out = (_rows(counts, order) for counts in (part.inputs, part.outputs))
     per_tx = {name: getattr(part, name)[order] for name in Part._fields[: Part._fields.index("previous")]}
     per_input = {name: getattr(part, name)[rows_in] for name in ("previous", "previous_index", "sequence")}
-    spent, made = Coins(*(c[rows_in] for c in part.spent)), Coins(*(c[rows_out] for c in part.made))
+    spent, made = part.spent.take(rows_in), part.made.take(rows_out)
     return Part(**per_tx, **per_input, spent=spent, made=made)
 
 
@@ -122,8 +122,9 @@ def _linked(part: Part, hashes: Any, table: IntArray, places: links.Places, sour
         told = _SPENDS[problem].format(displayed(part.previous[row]))
         raise DataError(source, "inputs", f"{displayed(part.hash[tx])} {told}", "the files are not of one valid chain")
     found = seen >= 0
-    for column, known in zip(part.spent, part.made, strict=True):
-        column[found] = known[seen[found]]
+    known = part.made.take(seen[found])
+    part.spent.tag[found], part.spent.owner[found] = known.tag, known.owner
+    part.spent.script_type[found], part.spent.value[found] = known.script_type, known.value
     return spent
 
 
@@ -161,7 +162,7 @@ def _compare_rewards(part: Part, height: IntArray, fee: IntArray, halving: int, 
     wrong = np.flatnonzero(whole & (least >= 0) & (claimed > allowed))
     if len(wrong):
         at = int(wrong[0])
-        text = f"the coinbase of block {height[first[at]]} takes {claimed[at]} satoshi; subsidy and fees are {allowed[at]}"
+        text = f"block {height[first[at]]} takes {claimed[at]} satoshi; subsidy and fees are {allowed[at]}"
         more = f", and so in {len(wrong) - 1} other blocks" if len(wrong) > 1 else ""
         warnings.warn(f"{source}: {text}{more}: no valid block does.", RewardWarning, 5)
 
@@ -199,11 +200,13 @@ def tables(joined: Joined, others: Others) -> Transactions:
         np.repeat(np.arange(len(part.outputs)), part.outputs), _within(part.outputs), out_id, part.made.value,
         part.made.script_type,
     )  # fmt: skip
-    frames = [
-        pd.DataFrame(dict(zip(names_, columns, strict=True)))
-        for names_, columns in ((TRANSACTION_COLUMNS, transactions), (INPUT_COLUMNS, inputs), (OUTPUT_COLUMNS, outputs))
-    ]
-    return Transactions.checked(*frames, addresses=names, source=joined.source)
+    return Transactions.checked(
+        pd.DataFrame(dict(zip(TRANSACTION_COLUMNS, transactions, strict=True))),
+        pd.DataFrame(dict(zip(INPUT_COLUMNS, inputs, strict=True))),
+        pd.DataFrame(dict(zip(OUTPUT_COLUMNS, outputs, strict=True))),
+        addresses=names,
+        source=joined.source,
+    )
 
 
 def _numbered(part: Part, places: links.Places, others: Others) -> tuple[IntArray, IntArray, npt.NDArray[Any]]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.readers.blocks.hashes import Bytes, inner, outer
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, inner, outer
 from btcnb.data.readers.blocks.parse import IntArray
 
 Words = npt.NDArray[np.uint64]
@@ -57,7 +57,7 @@ def enter(key: Words, table: IntArray, before: IntArray) -> int:
     """
     mask, again = len(table) - 1, 0
     for row in range(len(key)):
-        at = _slot(key, row, 0, mask)
+        at = _slot(key, row, ZERO, mask)
         while table[at] >= 0 and not _same(key, row, key, table[at]):
             at = (at + 1) & mask
         before[row] = table[at]
@@ -92,7 +92,7 @@ def link(
     for tx in range(len(places.tree)):
         for row in range(places.input_offset[tx], places.input_offset[tx + 1]):
             spent[row] = seen[row] = -1
-            at = _slot(previous, row, 0, mask)
+            at = _slot(previous, row, ZERO, mask)
             while table[at] >= 0 and not _same(previous, row, hashes, table[at]):
                 at = (at + 1) & mask
             parent = table[at]
@@ -131,17 +131,22 @@ def _numbered(tag: Any, owner: Any, row: Any, table: Any, found: Any, total: Any
     if table[at] < 0:
         table[at] = total
         found[0][total] = tag[row]
-        found[1][total] = owner[row]
+        for i in range(4):
+            found[1][total, i] = owner[row, i]
     return table[at]
 
 
 @outer
 def number(
-    sides: Sides, places: Places, table: IntArray, found: tuple[npt.NDArray[np.uint8], Words], ids: tuple[IntArray, IntArray]
+    sides: Sides,
+    places: Places,
+    table: IntArray,
+    found: tuple[npt.NDArray[np.uint8], Words],
+    ids: tuple[IntArray, IntArray],
 ) -> int:
     """Number the owners by first appearance: transaction by transaction, inputs before outputs. How many there are."""
     in_id, out_id = ids
-    total = 0
+    total: Any = np.int64(0)
     for tx in range(len(places.tree)):
         for row in range(places.input_offset[tx], places.input_offset[tx + 1]):
             in_id[row] = -1

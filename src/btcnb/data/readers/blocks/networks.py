@@ -21,9 +21,7 @@ class Network(NamedTuple):
 
 def _network(name: str, magic: str, like: str, halving: int = 210_000, bip34: int = 1) -> Network:
     prefix = PREFIXES[like]
-    return Network(
-        name, bytes.fromhex(magic), prefix["p2pkh"], prefix["p2sh"], str(prefix["bech32"]), halving, bip34
-    )
+    return Network(name, bytes.fromhex(magic), prefix["p2pkh"], prefix["p2sh"], str(prefix["bech32"]), halving, bip34)
 
 
 NETWORKS = {

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.readers.blocks.hashes import Bytes, inner, outer
+from btcnb.data.readers.blocks.hashes import Bytes, copy, inner, outer
 
 IntArray = npt.NDArray[np.int64]
 
 HEADER = 80
 OUTPOINT = 36
+_FOUR = np.int64(4)
 PROBLEMS = {
     1: ("size", "it ends in the middle of a transaction"),
     2: ("compact size", "a number is written longer than it needs to be"),
@@ -31,7 +32,7 @@ CUT, LONG, LEFT_OVER, HEADLESS, SECOND_HEAD, EMPTY, FLAG = PROBLEMS
 
 
 class Parsed(NamedTuple):
-    """A part of a chain in columns. `tx` counts the part's transactions from 0, inputs and outputs lie in their order."""
+    """A part of a chain in columns; inputs and outputs lie in the order of their transactions."""
 
     block: IntArray  # per transaction: number of its block in the part
     place: IntArray  # position in the block
@@ -155,7 +156,7 @@ def _witnesses(data: Any, at: Any, end: Any, number: Any, into: Any, row: Any) -
 
 @inner
 def _transaction(data: Any, start: Any, end: Any, first: Any, into: Any, rows: Any) -> Any:
-    """Read the transaction at `start`: (inputs or -problem, outputs, byte behind it). `rows`: tx, input, output or -1."""
+    """Read the transaction at `start`: (inputs or -problem, outputs, byte behind it). `rows`: where to, or -1."""
     tx, row_in, row_out = rows
     at = start + 4
     if end - at < 2:
@@ -195,6 +196,7 @@ def count(data: Bytes, start: IntArray, end: IntArray, into: Parsed, numbers: In
 
     (0, 0, 0), or (problem, block, byte). `into` is not touched; it only tells the compiler the types.
     """
+    nowhere = (np.int64(-1), np.int64(-1), np.int64(-1))
     for block in range(len(start)):
         stop = end[block]
         if stop - start[block] < HEADER:
@@ -203,7 +205,7 @@ def count(data: Bytes, start: IntArray, end: IntArray, into: Parsed, numbers: In
         if number < 0:
             return -number, block, at
         for position in range(number):
-            inputs, outputs, at = _transaction(data, at, stop, position == 0, into, (-1, -1, -1))
+            inputs, outputs, at = _transaction(data, at, stop, position == 0, into, nowhere)
             if inputs < 0:
                 return -inputs, block, at
             numbers[block, 0] += 1
@@ -219,7 +221,7 @@ def count(data: Bytes, start: IntArray, end: IntArray, into: Parsed, numbers: In
 @outer
 def fill(data: Bytes, start: IntArray, end: IntArray, into: Parsed) -> None:
     """Fill the columns of n blocks that `count` has passed."""
-    tx, row_in, row_out = 0, 0, 0
+    tx = row_in = row_out = np.int64(0)
     for block in range(len(start)):
         number, at = compact(data, start[block] + HEADER, end[block])
         for position in range(number):
@@ -238,12 +240,11 @@ def columns(transactions: int, inputs: int, outputs: int) -> Parsed:
 
 @outer
 def stripped(data: Bytes, parsed: Parsed, out: Bytes, offset: IntArray) -> None:
-    """Write the transactions without their witnesses to `out`, transaction t at offset[t]: what a txid is the hash of."""
+    """Write the transactions without witnesses to `out`, transaction t at offset[t]: what a txid is the hash of."""
     for tx in range(len(offset) - 1):
         at, start = offset[tx], parsed.start[tx]
         body = start + (6 if parsed.witness[tx] > 0 else 4)
         length = parsed.body_end[tx] - body
-        out[at : at + 4] = data[start : start + 4]
-        out[at + 4 : at + 4 + length] = data[body : body + length]
-        behind = start + parsed.size[tx]
-        out[at + 4 + length : at + 8 + length] = data[behind - 4 : behind]
+        copy(data, start, _FOUR, out, at)
+        copy(data, body, length, out, at + 4)
+        copy(data, start + parsed.size[tx] - 4, _FOUR, out, at + 4 + length)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from btcnb.data.contract import MAX_MONEY, UNKNOWN
 from btcnb.data.readers.blocks import owners
@@ -25,8 +24,11 @@ class Coins(NamedTuple):
 
     tag: owners.Tags
     owner: Bytes  # (n, 32)
-    script_type: npt.NDArray[np.int8]
+    script_type: owners.Kinds
     value: IntArray  # satoshi, -1 where unknown
+
+    def take(self, rows: Any) -> Coins:
+        return Coins(self.tag[rows], self.owner[rows], self.script_type[rows], self.value[rows])
 
 
 class Part(NamedTuple):
@@ -182,8 +184,10 @@ class Others:
 
 
 class Outpoints(NamedTuple):
-    previous: Bytes
-    index: IntArray
+    """What n inputs spend, and where names are kept."""
+
+    previous: Bytes  # (n, 32)
+    position: IntArray
     others: Others
 
 
@@ -217,7 +221,7 @@ def _revealed(batch: Batch, parsed: Parsed, heads: Heads, spending: Any) -> Coin
 
 def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: UndoFile, out: Outpoints) -> Coins:
     """What the undo data say that the inputs spend."""
-    spent = _coins(len(out.index))
+    spent = _coins(len(out.position))
     last, first = 0, np.append(np.flatnonzero(parsed.place == 0), len(inputs))
     for block, row in enumerate(batch.row.tolist()):
         counts = inputs[first[block] + 1 : first[block + 1]]
@@ -230,5 +234,5 @@ def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: 
         part.value[:] = found.value
         owners.of_scripts(found.pool, found.start, found.size, part.tag, part.script_type, part.owner)
         out.others.scripts(found.pool, found.start, found.size, part)
-    out.others.outpoints(spent, out.previous, out.index)
+    out.others.outpoints(spent, out.previous, out.position)
     return spent

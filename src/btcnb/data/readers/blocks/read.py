@@ -43,7 +43,7 @@ def read_blocks(
     path:     one file, or a folder or zip of them: single blocks as the network sends them (binary, or hex as text),
               or a node's `blk*.dat`, with `xor.dat` and `rev*.dat` beside them where the node has written such; files
               may be packed with gzip or zstd
-    network:  "main", "testnet3", "testnet4", "signet" or "regtest"; None: what a node's files are marked with, else main
+    network:  "main", "testnet3", "testnet4", "signet" or "regtest"; None: what a node's files say, else main
     impute:   fill unknown input values with what the outputs need beyond the known inputs, in equal shares: exact but
               for the fee where one input is unknown. `inputs` then has a column `imputed`, the source says how many,
               and fees of such transactions stay unknown

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from embit import bech32
 from embit.base58 import B58_DIGITS
 
-from btcnb.data.readers.blocks.hashes import Bytes, desk, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, desk, inner, outer, sha256d
 from btcnb.data.readers.blocks.networks import Network
 from btcnb.data.readers.blocks.owners import (
     KEY_HASH,
@@ -29,32 +29,36 @@ _BASE58 = np.frombuffer(B58_DIGITS.encode(), dtype=np.uint8).copy()
 _BASE32 = np.frombuffer(bech32.CHARSET.encode(), dtype=np.uint8).copy()
 _GENERATOR = np.array([0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3], dtype=np.int64)  # BIP 173
 _PLAIN, _MODIFIED = bech32.BECH32_CONST, bech32.BECH32M_CONST
-_FIVE_DIGITS = 58**5
+_DIGITS, _FIVE_DIGITS = np.uint64(58), np.uint64(58**5)
+_ONE, _SHORT, _BODY = np.int64(1), np.int64(20), np.int64(21)  # bytes of prefix, hash, both
+_BYTE, _LIMB = np.uint64(8), np.uint64(32)  # bits
 _LIMBS = 7  # of 32 bits: the 25 bytes of prefix, payload and checksum
 
 
 @inner
 def _base58(prefix: Any, payload: Any, out: Any, work: Any, on: Any) -> Any:
-    """Base58Check of prefix and 20 bytes, written to `out`; its length. The 25 bytes are divided in words of 32 bits."""
+    """Base58Check of prefix and 20 bytes, written to `out`; its length. Divides 25 bytes in words of 32 bits."""
     raw, limbs = work
     raw[0] = prefix
-    raw[1:21] = payload[:20]
-    sha256d(raw, 0, 21, raw, 21, on)  # of which 4 bytes count
-    limbs[0] = np.int64(raw[0])
+    copy(payload, ZERO, _SHORT, raw, _ONE)
+    sha256d(raw, ZERO, _BODY, raw, _BODY, on)  # of which 4 bytes count
+    limbs[0] = raw[0]
     for i in range(1, _LIMBS):
-        at = 4 * i - 3
-        limbs[i] = np.int64(raw[at]) << 24 | np.int64(raw[at + 1]) << 16 | np.int64(raw[at + 2]) << 8 | np.int64(raw[at + 3])
+        limbs[i] = 0
+        for j in range(4):
+            limbs[i] = limbs[i] << _BYTE | np.uint64(raw[4 * i - 3 + j])
     place = _WIDTH
     for _ in range(_LIMBS):  # 35 digits hold 25 bytes
-        rest = np.int64(0)
+        rest = np.uint64(0)
         for i in range(_LIMBS):
-            value = rest << 32 | limbs[i]
-            limbs[i], rest = value // _FIVE_DIGITS, value % _FIVE_DIGITS
+            value = rest << _LIMB | limbs[i]
+            limbs[i] = value // _FIVE_DIGITS
+            rest = value - limbs[i] * _FIVE_DIGITS
         for _ in range(5):
             place -= 1
-            out[place] = rest % 58
-            rest //= 58
-    while place < _WIDTH and out[place] == 0:
+            out[place] = rest % _DIGITS
+            rest //= _DIGITS
+    while out[place] == 0:
         place += 1
     for i in range(25):  # a leading zero byte is a leading first digit
         if raw[i] != 0:
@@ -83,7 +87,7 @@ def _bech32(prefix: Any, version: Any, payload: Any, size: Any, out: Any) -> Any
     check, at = np.int64(1), len(prefix)
     for letter in prefix:
         check = _step(check, np.int64(letter) >> 5)
-    check = _step(check, 0)
+    check = _step(check, ZERO)
     for i in range(len(prefix)):
         check = _step(check, np.int64(prefix[i]) & 31)
         out[i] = prefix[i]
@@ -106,7 +110,7 @@ def _bech32(prefix: Any, version: Any, payload: Any, size: Any, out: Any) -> Any
         out[at] = _BASE32[last]
         at += 1
     for _ in range(6):
-        check = _step(check, 0)
+        check = _step(check, ZERO)
     check ^= _PLAIN if version == 0 else _MODIFIED
     for i in range(6):
         out[at + i] = _BASE32[check >> (25 - 5 * i) & 31]
@@ -116,18 +120,18 @@ def _bech32(prefix: Any, version: Any, payload: Any, size: Any, out: Any) -> Any
 @outer
 def _encode(tag: Tags, owner: Bytes, base58: tuple[int, int], prefix: Bytes, out: Bytes, length: Any) -> None:
     on = desk()
-    work = (np.zeros(64, dtype=np.uint8), np.zeros(_LIMBS, dtype=np.int64))
+    work = (np.zeros(64, dtype=np.uint8), np.zeros(_LIMBS, dtype=np.uint64))
     for row in range(len(tag)):
         kind = tag[row]
-        if kind == KEY_HASH or kind == SCRIPT_HASH:
+        if kind in (KEY_HASH, SCRIPT_HASH):
             length[row] = _base58(base58[kind - KEY_HASH], owner[row], out[row], work, on)
-        elif kind == WITNESS_KEY or kind == WITNESS_SCRIPT or kind == TAPROOT:
-            version = 1 if kind == TAPROOT else 0
+        elif kind in (WITNESS_KEY, WITNESS_SCRIPT, TAPROOT):
+            version = _ONE if kind == TAPROOT else ZERO
             length[row] = _bech32(prefix, version, owner[row], PAYLOAD[kind], out[row])
 
 
 def addresses(tag: Tags, owner: Bytes, network: Network, others: dict[bytes, str]) -> npt.NDArray[Any]:
-    """The texts of n distinct owners (n, 32), as an object array; those without an address are looked up in `others`."""
+    """The texts of n distinct owners (n, 32), as an object array; `others` has those without an address."""
     found = np.empty(len(tag), dtype=object)
     base58 = (network.key_hash[0], network.script_hash[0])
     prefix = np.frombuffer(network.bech32.encode(), dtype=np.uint8).copy()
@@ -144,7 +148,7 @@ def addresses(tag: Tags, owner: Bytes, network: Network, others: dict[bytes, str
 
 
 def text_of_script(script: bytes, network: Network) -> str:
-    """What stands for a script that none of the five address types fits: a later SegWit version's address, or its hex."""
+    """What stands for a script that none of the five address types fits: a later SegWit address, or its hex."""
     size = len(script)
     if 4 <= size <= 42 and (script[0] == 0 or 0x51 <= script[0] <= 0x60) and script[1] == size - 2:
         version = max(0, script[0] - 0x50)

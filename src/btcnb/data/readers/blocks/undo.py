@@ -1,4 +1,4 @@
-"""Undo data (`rev*.dat`): the outputs that each block of a node spends, so that every input's address and value is known.
+"""Undo data (`rev*.dat`): the outputs that each block of a node spends: address and value of every input.
 
 A record belongs to the block whose parent's hash, put before the record, has the hash that stands behind the record.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from btcnb.data.readers.archives import Member
 from btcnb.data.readers.blocks.chain import Heads
 from btcnb.data.readers.blocks.files import content, records, unmask
-from btcnb.data.readers.blocks.hashes import Bytes, inner, outer
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, inner, outer
 from btcnb.data.readers.blocks.networks import Network
 from btcnb.data.readers.blocks.parse import IntArray, compact
 from btcnb.errors import DataError
@@ -141,21 +141,21 @@ def _script(data: Any, at: Any, pool: Any, end: Any) -> Any:
         pool[end] = 0x6A
         return at + size, 1, 0
     if kind >= 6:
-        pool[end : end + size] = data[at : at + size]
+        copy(data, at, size, pool, end)
         return at + size, size, 0
     if kind == 0:
         pool[end], pool[end + 1], pool[end + 2] = 0x76, 0xA9, 20
-        pool[end + 3 : end + 23] = data[at : at + 20]
+        copy(data, at, size, pool, end + 3)
         pool[end + 23], pool[end + 24] = 0x88, 0xAC
         return at + size, 25, 0
     if kind == 1:
         pool[end], pool[end + 1] = 0xA9, 20
-        pool[end + 2 : end + 22] = data[at : at + 20]
+        copy(data, at, size, pool, end + 2)
         pool[end + 22] = 0x87
         return at + size, 23, 0
     length = 35 if kind < 4 else 67
     pool[end], pool[end + 1] = length - 2, kind if kind < 4 else 4
-    pool[end + 2 : end + 34] = data[at : at + 32]
+    copy(data, at, size, pool, end + 2)
     pool[end + length - 1] = 0xAC
     return at + size, length, 0 if kind < 4 else kind
 
@@ -164,12 +164,12 @@ def _script(data: Any, at: Any, pool: Any, end: Any) -> Any:
 def _unpack(data: Bytes, inputs: IntArray, into: tuple[IntArray, IntArray, IntArray, IntArray], pool: Bytes) -> int:
     """Fill value, start, size and key to complete of every input; 0, or the problem."""
     value, start, size, odd = into
-    number, at = compact(data, 0, len(data))
+    number, at = compact(data, ZERO, np.int64(len(data)))
     if number != len(inputs):
         return _NUMBERS
-    row = end = 0
+    row = end = ZERO
     for tx in range(number):
-        told, at = compact(data, at, len(data))
+        told, at = compact(data, at, np.int64(len(data)))
         if told != inputs[tx]:
             return _NUMBERS if told >= 0 else _CUT
         for _ in range(told):
