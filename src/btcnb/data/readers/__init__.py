@@ -1,4 +1,4 @@
-"""The doors through which real chain data enters: bitcoin-etl exports, Bitcoin Core, Dumplings.
+"""The doors through which real chain data enters: raw blocks, bitcoin-etl exports, Bitcoin Core, Dumplings.
 
 Each reader parses into plain columns, a part at a time, and `builder.assemble` makes the container of them with array
 operations. Measured on one core, in inputs and outputs a second: JSON lines 50,000, Parquet 240,000, `getblock` files
@@ -6,6 +6,7 @@ operations. Measured on one core, in inputs and outputs a second: JSON lines 50,
 """
 
 from btcnb.data.readers.bitcoin_core import read_bitcoin_core
+from btcnb.data.readers.blocks import RewardWarning, SideBranchWarning, read_blocks
 from btcnb.data.readers.builder import MissingOutputsWarning, RepeatedTransactionsWarning
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
@@ -19,8 +20,11 @@ __all__ = [
     "MissingOutputsWarning",
     "Node",
     "RepeatedTransactionsWarning",
+    "RewardWarning",
+    "SideBranchWarning",
     "attach_wallets",
     "read_bitcoin_core",
+    "read_blocks",
     "read_dumplings",
     "read_etl",
     "read_wallet_owners",

@@ -13,6 +13,8 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
+import pyarrow as pa
+
 from btcnb.data.contract import plain
 from btcnb.data.readers.guard import BROKEN, is_address, reading
 from btcnb.errors import DataError, ParameterError
@@ -43,14 +45,16 @@ class Member:
 
     @contextlib.contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """The content as a stream, gzip taken off; a broken archive, or one that grows too much, is a `DataError`."""
+        """The content as a stream, gzip or zstd taken off; what is broken, or grows too much, is a `DataError`."""
         words = (self.source, "archive", "is broken or cut short", "fetch it again")
         with contextlib.ExitStack() as stack:
             with reading(*words):
                 stream: Any = stack.enter_context(self._raw())
-                if stream.peek(2)[:2] == b"\x1f\x8b":
-                    unpacked = stack.enter_context(gzip.GzipFile(fileobj=stream))
-                    stream = io.BufferedReader(_Capped(unpacked, self.source, self._size()), 2**18)
+                packing = _packing(stream)
+                if packing:
+                    unpacked = gzip.GzipFile(fileobj=stream) if packing == "gzip" else _zstd(stream)
+                    capped = _Capped(stack.enter_context(unpacked), packing, self.source, self._size())
+                    stream = io.BufferedReader(capped, 2**18)
             with reading(*words, errors=BROKEN):
                 yield stream
 
@@ -65,27 +69,37 @@ class Member:
         return self.archive.getinfo(self.inner).file_size
 
     def read(self) -> bytes:
-        """The whole content, gzip taken off."""
+        """The whole content, gzip or zstd taken off."""
         with self.open() as stream:
             return stream.read()
 
     def head(self, size: int = 2**16) -> bytes:
-        """The first bytes, gzip taken off."""
+        """The first bytes, gzip or zstd taken off."""
         with self.open() as stream:
             return stream.read(size)
 
     def seekable(self) -> Any:
         """What Arrow reads with seeks: the path of a plain file, else the content in memory."""
         with self._raw() as stream:
-            packed = self.inner is not None or stream.peek(2)[:2] == b"\x1f\x8b"  # type: ignore[attr-defined]
+            packed = self.inner is not None or _packing(stream) is not None
         return io.BytesIO(self.read()) if packed else self.path
+
+
+def _packing(stream: Any) -> str | None:
+    """How a stream is packed, by its first bytes."""
+    begin = stream.peek(4)
+    return "gzip" if begin.startswith(b"\x1f\x8b") else "zstd" if begin.startswith(b"\x28\xb5\x2f\xfd") else None
+
+
+def _zstd(stream: Any) -> Any:
+    return pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
 
 
 class _Capped(io.RawIOBase):
     """A stream that refuses to grow beyond what its packed size allows."""
 
-    def __init__(self, stream: gzip.GzipFile, source: str, packed: int) -> None:
-        self.stream, self.source, self.packed, self.got = stream, source, packed, 0
+    def __init__(self, stream: Any, packing: str, source: str, packed: int) -> None:
+        self.stream, self.packing, self.source, self.packed, self.got = stream, packing, source, packed, 0
 
     def readable(self) -> bool:
         return True
@@ -93,7 +107,7 @@ class _Capped(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self.stream.read(len(buffer))
         self.got += len(data)
-        require_harmless(self.source, "gzip", self.packed, self.got)
+        require_harmless(self.source, self.packing, self.packed, self.got)
         buffer[: len(data)] = data
         return len(data)
 

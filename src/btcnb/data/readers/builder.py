@@ -96,14 +96,14 @@ def assemble(parts: Sequence[Raw], source: str, missing: Missing = "warn") -> Tr
     refused. `missing` says what to do about inputs whose address or value neither the source nor an earlier output
     tells: "warn" and "ignore" keep them with -1 (and count them in one warning), "error" raises.
     """
-    if missing not in ("warn", "error", "ignore"):
-        raise ParameterError(f"missing: {missing!r} is not one of 'warn', 'error', 'ignore'.")
+    require_missing(missing)
     whole = _gated(parts, source)
     whole = _reordered(whole, _chain_order(whole, source))
     _number_blocks(whole.transactions)
     _resolve(whole, source)
     _fill_fees(whole, source)
-    _report_missing(whole.inputs, source, missing)
+    unknown = (whole.inputs["value"] < 0) | pd.isna(whole.inputs["address"])
+    report_missing(unknown, source, missing, "add the earlier blocks or ask for verbosity 3")
     addresses = _number_addresses(whole)
     return Transactions.checked(
         pd.DataFrame(whole.transactions, columns=list(TRANSACTION_COLUMNS)),
@@ -268,15 +268,19 @@ def _sum(groups: IntArray, values: IntArray, number: int) -> IntArray:
     return total
 
 
-def _report_missing(inputs: Columns, source: str, missing: Missing) -> None:
-    unknown = (inputs["value"] < 0) | pd.isna(inputs["address"])
+def require_missing(missing: Missing) -> None:
+    """Refuse a word for what to do about missing outputs that is none."""
+    if missing not in ("warn", "error", "ignore"):
+        raise ParameterError(f"missing: {missing!r} is not one of 'warn', 'error', 'ignore'.")
+
+
+def report_missing(unknown: npt.NDArray[np.bool_], source: str, missing: Missing, remedy: str) -> None:
+    """Tell how many inputs have an unknown address or value, as `missing` says."""
     if missing == "ignore" or not unknown.any():
         return
     problem = f"{unknown.sum()} of {len(unknown)} inputs spend outputs that lie outside the data"
     if missing == "error":
-        raise DataError(
-            source, "inputs.spent_transaction_hash", problem, "add the earlier blocks or ask for verbosity 3"
-        )
+        raise DataError(source, "inputs.spent_transaction_hash", problem, remedy)
     warnings.warn(f"{source}: {problem}; their address and value are -1 where not told.", MissingOutputsWarning, 4)
 
 

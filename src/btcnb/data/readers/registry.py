@@ -9,6 +9,7 @@ from typing import NamedTuple
 from btcnb.data._release_tables import find_tables
 from btcnb.data.readers.archives import members
 from btcnb.data.readers.bitcoin_core import looks_like_bitcoin_core, read_bitcoin_core
+from btcnb.data.readers.blocks import is_node_file, looks_like_blocks, read_blocks
 from btcnb.data.readers.dumplings import looks_like_dumplings, read_dumplings
 from btcnb.data.readers.etl import looks_like_etl, read_etl
 from btcnb.data.readers.guard import guarded
@@ -31,6 +32,7 @@ READERS: dict[str, Reader] = {
     "dumplings": Reader(looks_like_dumplings, read_dumplings),
     "core": Reader(looks_like_bitcoin_core, read_bitcoin_core),
     "etl": Reader(looks_like_etl, read_etl),
+    "blocks": Reader(looks_like_blocks, read_blocks),
 }
 
 
@@ -40,6 +42,8 @@ def sniff(path: str | Path) -> str:
     found = members(path)
     if any(table.role == "nodes" for table in find_tables(found)):
         return RELEASE
+    if any(is_node_file(member.name) for member in found):  # by name: what a node obfuscates looks like nothing
+        return "blocks"
     for member in [member for member in found if not member.name.endswith(SUFFIX)][:_ENOUGH]:
         head = member.head()
         for name, reader in READERS.items():
