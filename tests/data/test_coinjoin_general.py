@@ -213,7 +213,8 @@ def test_wasabi_2_of_few_inputs_of_unknown_values():
     assert said(hidden(one(inputs, outputs), whole=True)) == "wasabi2"
     assert said(hidden(one(inputs[::-1], outputs), slice(1, 6))) == "wasabi2"  # one known value is in any order
     assert said(one(inputs[::-1], outputs)) == ""
-    assert said(one([9_000_000, *inputs[:3]], outputs)) == ""
+    assert said(one([4_500_000, 3_000_000, 1_000_000], outputs)) == "wasabi2"
+    assert said(one([5_500_000, 3_000_000], outputs)) == ""
 
 
 def test_round_payments_in_descending_order_are_no_wasabi_2_unless_inputs_say_so():

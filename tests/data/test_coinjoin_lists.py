@@ -81,7 +81,9 @@ def test_counts_have_a_row_per_list_year_rules_and_name(tmp_path):
         [2025, LEFT_OUT, 2],
     ]
     mix = counts[(counts["file"] == "SamouraiCoinJoins") & (counts["rules"] == "published")]
-    assert mix[["protocol", "year", "name", "transactions"]].to_numpy().tolist() == [["whirlpool", 2024, "whirlpool", 1]]
+    assert mix[["protocol", "year", "name", "transactions"]].to_numpy().tolist() == [
+        ["whirlpool", 2024, "whirlpool", 1]
+    ]
 
 
 def test_ordinary_blocks_are_counted_by_year_under_both_rule_sets():

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from btcnb.data.coinjoin.scoring import COLUMNS, LEFT_OUT
-from btcnb.data.listed_mixes import alarm_table, called, recognised_table, share_recognised, tidy
+from btcnb.data.listed_mixes import alarm_table, called, in_short, recognised_table, share_recognised, tidy
 
 WASABI, OTHER = ("wasabi1-2021", "WasabiCoinJoins", "wasabi1", 2021), ("jm", "OtherCoinJoins", "joinmarket", 2024)
 BLOCKS = ("blocks", "blocks", "ordinary")
@@ -35,6 +35,8 @@ def test_lists_of_a_protocol_by_year_recognised_at_all_and_under_the_right_name(
     assert wasabi[["recognised, published", "right name, published"]].tolist() == [98, 97]
     assert wasabi[["recognised, improved", "right name, improved"]].tolist() == [98, 93]
     assert wasabi[["recognised, left out", "right name, left out"]].tolist() == [90, 90]
+    short = ["wasabi1", "2021", "wasabi1-2021", 98, "98 (97)", "98 (93)", "90 (90)"]
+    assert in_short(table).iloc[1].tolist() == short
 
 
 def test_alarms_on_ordinary_blocks_are_counted_by_detector_over_all_years():

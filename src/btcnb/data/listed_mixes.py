@@ -43,6 +43,15 @@ def recognised_table(counts: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def in_short(table: pd.DataFrame) -> pd.DataFrame:
+    """A `recognised_table` for narrow pages: by rules one column, "recognised (under the right name)"."""
+    short = table[["protocol", "year", "archive", "listed"]].astype({"year": str})
+    for rules in SHORT.values():
+        pairs = zip(table[f"recognised, {rules}"], table[f"right name, {rules}"], strict=True)
+        short[rules] = [f"{recognised:,} ({right:,})" for recognised, right in pairs]
+    return short
+
+
 def alarm_table(counts: pd.DataFrame) -> pd.DataFrame:
     """One row per detector: how many transactions of ordinary blocks it names, and how many of 100,000, by rules."""
     blocks = counts[counts["protocol"] == ORDINARY]

@@ -104,7 +104,7 @@ def read_emulated(path: str | Path) -> Transactions:
             time = int(pd.Timestamp(each["broadcast_time"]).timestamp())
             transactions.append((each["txid"], tx, time, 1, False, 1, 0, 0, 0, UNKNOWN))
             for position, coin in _by_position(each["inputs"]):
-                outside = f"{len(inputs):064x}"
+                outside = f"f{len(inputs):063x}"  # the id of no transaction
                 owner = (coin["address"], int(coin["value"]), _kind(coin["address"]))
                 inputs.append((tx, position, outside, 0, *owner, FINAL_SEQUENCE))
             for position, coin in _by_position(each["outputs"]):

@@ -9,7 +9,7 @@ from btcnb.data.coinjoin.fitted import ORDER_BITS, Fitted
 from btcnb.data.coinjoin.protocol import Conditions, Improved, Protocol, Published
 from btcnb.data.coinjoin.shape import BoolArray, Shape
 
-LEAST_COINS = 5
+LEAST_INPUTS = 3
 """The largest coordinator asked for 50 and more, its successors for 20, test networks for a handful."""
 
 ODD_BITS = 10.0
@@ -31,7 +31,7 @@ def improved(s: Shape, fitted: Fitted) -> Conditions:
     outputs = s.output_order + ODD_BITS * s.odd_values
     return {
         "an address is paid twice": s.outputs_distinct,
-        "fewer than five inputs or outputs": (s.inputs >= LEAST_COINS) & (s.outputs >= LEAST_COINS),
+        "fewer than three inputs": s.inputs >= LEAST_INPUTS,
         "one sender": 2 * s.input_addresses >= s.inputs,
         "an OP_RETURN output": s.nulldata == 0,
         # Some coordinators let a wallet pay a stranger, of any type, out of the round.
