@@ -1,7 +1,7 @@
 """Part I: transactions, heuristics, and the address graph."""
 
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.coinjoin import PROTOCOLS, coinjoin_rules, detect_coinjoins
+from btcnb.data.coinjoin import PROTOCOLS, coinjoin_refusals, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
 from btcnb.data.fetch import fetch_release
 from btcnb.data.graph_construction import build_graph
@@ -12,6 +12,7 @@ from btcnb.data.readers import (
     Node,
     attach_wallets,
     read_bitcoin_core,
+    read_blocks,
     read_dumplings,
     read_etl,
     read_wallet_owners,
@@ -50,6 +51,7 @@ __all__ = [
     "attach_wallets",
     "build_graph",
     "calibration",
+    "coinjoin_refusals",
     "coinjoin_rules",
     "detect_coinjoins",
     "edge_feature_names",
@@ -69,6 +71,7 @@ __all__ = [
     "load_transactions",
     "local_samples",
     "read_bitcoin_core",
+    "read_blocks",
     "read_dumplings",
     "read_etl",
     "read_release",

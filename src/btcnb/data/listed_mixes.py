@@ -1,69 +1,88 @@
-"""What both sets of CoinJoin rules say of lists of real mixes, read from the counts of `score_lists`.
+"""What the CoinJoin rules say of lists of real mixes and of ordinary blocks, read from the counts of `scoring`.
 
-The counts have one row per archive, file, rule set and name, as `results/coinjoin_detectors.csv` keeps them.
+The counts have one row per archive, file, year, rules and name, as `results/coinjoin_detectors.csv` keeps them.
 """
 
 from __future__ import annotations
 
 import pandas as pd
 
-LISTED = {
-    "SamouraiCoinJoins": ("whirlpool",),
-    "SamouraiTx0s": ("whirlpool-tx0",),
-    "WasabiCoinJoins": ("wasabi1.0", "wasabi1.1"),
-    "Wasabi2CoinJoins": ("wasabi2",),
-    "OtherCoinJoins": ("joinmarket",),
-}
-"""The protocols that a file of the Dumplings project lists; other files hold mostly ordinary transactions."""
-GUESSED = ("OtherCoinJoins",)
-"""Lists that were themselves made by a rule of thumb: nobody knows the truth about their transactions."""
-SEEN = ("joinmarket-2024-06", "wasabi-2018-and-wasabi2-2024-05", "whirlpool-2024-03")
-"""Archives that were open while the improved rules were written: on them the rules describe, they do not predict."""
+from btcnb.data.coinjoin.detect import PROTOCOLS
+from btcnb.data.coinjoin.scoring import LEFT_OUT, ORDINARY
+
+GUESSED = ("joinmarket",)
+"""Protocols whose lists were themselves made by a rule of thumb: nobody knows the truth about their transactions."""
+SHORT = {"published": "published", "improved": "improved", LEFT_OUT: "left out"}
+"""Rules as they stand in the counts -> in the heads of tables."""
 
 
 def tidy(counts: pd.DataFrame) -> pd.DataFrame:
-    """The counts with "" for transactions without a name, which a table read from a file may hold as missing."""
-    return counts.assign(name=counts["name"].fillna("").astype(str))
+    """The counts with "" for missing texts, as a table read from a file may hold them."""
+    return counts.assign(**{name: counts[name].fillna("").astype(str) for name in ("name", "protocol")})
 
 
-def listed_table(counts: pd.DataFrame) -> pd.DataFrame:
-    """One row per archive and file, lists of mixes first: what it lists, its size, and what the two rule sets say."""
+def right_names(protocol: str) -> tuple[str, ...]:
+    """The names that are right for a list of this protocol; a list of Wasabi 1 does not tell its two versions apart."""
+    return ("wasabi1.0", "wasabi1.1") if protocol == "wasabi1" else (protocol,)
+
+
+def recognised_table(counts: pd.DataFrame) -> pd.DataFrame:
+    """One row per list and year, by protocol: its size; then by rules how many of it are recognised, as a CoinJoin of
+    whatever protocol and under the right name."""
+    lists = counts[~counts["protocol"].isin(["", ORDINARY])]
     rows = []
-    for key, group in counts.groupby(["archive", "file"]):
-        archive, file = map(str, key)
-        lists = " or ".join(LISTED.get(file, ())) or "mostly ordinary"
-        said = [_in_words(group[group["rules"] == rules]) for rules in ("published", "improved")]
-        rows.append((archive, file, lists, _total(group), *said))
-    columns = ["archive", "file", "it lists", "transactions", "published rules say", "improved rules say"]
-    rows.sort(key=lambda row: (row[1] not in LISTED, row[0], row[1]))
-    return pd.DataFrame(rows, columns=columns)
+    for key, group in lists.groupby(["protocol", "year", "archive", "file"], sort=True):
+        protocol, year, archive, file = map(str, key)
+        row = {"protocol": protocol, "year": int(year), "archive": archive, "list": file, "listed": _total(group)}
+        for rules, short in SHORT.items():
+            named = group[(group["rules"] == rules) & (group["name"] != "")]
+            right = named[named["name"].isin(right_names(protocol))]
+            row[f"recognised, {short}"] = int(named["transactions"].sum())
+            row[f"right name, {short}"] = int(right["transactions"].sum())
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def in_short(table: pd.DataFrame) -> pd.DataFrame:
+    """A `recognised_table` for narrow pages: by rules one column, "recognised (under the right name)"."""
+    short = table[["protocol", "year", "archive", "listed"]].astype({"year": str})
+    for rules in SHORT.values():
+        pairs = zip(table[f"recognised, {rules}"], table[f"right name, {rules}"], strict=True)
+        short[rules] = [f"{recognised:,} ({right:,})" for recognised, right in pairs]
+    return short
+
+
+def alarm_table(counts: pd.DataFrame) -> pd.DataFrame:
+    """One row per detector: how many transactions of ordinary blocks it names, and how many of 100,000, by rules."""
+    blocks = counts[counts["protocol"] == ORDINARY]
+    total = _total(blocks)
+    rows = []
+    for name in PROTOCOLS:
+        row: dict[str, object] = {"detector": name}
+        for rules in ("published", "improved"):
+            chosen = blocks[(blocks["rules"] == rules) & (blocks["name"] == name)]
+            number = int(chosen["transactions"].sum())
+            row[rules] = number
+            row[f"{rules}, of 100,000"] = round(1e5 * number / total, 1) if total else float("nan")
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def share_recognised(counts: pd.DataFrame, rules: str, *, right: bool) -> tuple[int, int]:
+    """(mixes recognised, with `right` under their right name; all) over all lists of known protocol."""
+    table = recognised_table(counts)
+    table = table[~table["protocol"].isin(GUESSED)] if len(table) else table
+    column = f"{'right name' if right else 'recognised'}, {SHORT[rules]}"
+    return (int(table[column].sum()), int(table["listed"].sum())) if len(table) else (0, 0)
 
 
 def called(counts: pd.DataFrame, archive: str, file: str, rules: str, *names: str) -> tuple[int, int]:
-    """(transactions of a file to which the rule set gives one of the names, all of the file); (0, 0): not at hand."""
+    """(transactions of a file to which the rules give one of the names, all of the file); (0, 0): not at hand."""
     group = counts[(counts["archive"] == archive) & (counts["file"] == file)]
     found = group[(group["rules"] == rules) & group["name"].isin(names)]
     return int(found["transactions"].sum()), _total(group)
 
 
-def right_names(counts: pd.DataFrame, rules: str, *, seen: bool) -> tuple[int, int]:
-    """(mixes that get the name of their list, all) over the lists of known protocol, in archives `SEEN` or not."""
-    chosen = counts[counts["archive"].isin(SEEN) == seen]
-    files = [file for file in LISTED if file not in GUESSED]
-    found = [
-        called(chosen, archive, file, rules, *LISTED[file])
-        for archive in sorted(set(chosen["archive"]))
-        for file in files
-    ]
-    return sum(right for right, _ in found), sum(total for _, total in found)
-
-
 def _total(group: pd.DataFrame) -> int:
-    """Both rule sets see the same transactions, so either gives the size."""
+    """All rules see the same transactions, so any gives the size."""
     return int(group.loc[group["rules"] == "published", "transactions"].sum())
-
-
-def _in_words(group: pd.DataFrame) -> str:
-    ordered = group.sort_values(["transactions", "name"], ascending=[False, True])
-    pairs = zip(ordered["name"], ordered["transactions"], strict=True)
-    return ", ".join(f"{name or 'none'} {number:,}" for name, number in pairs)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from btcnb.data.coinjoin.constants import JOINMARKET_LEAST_CHANGE
-from btcnb.data.coinjoin.protocol import Detector, Protocol
+from btcnb.data.coinjoin.constants import JOINMARKET_FEE_SHARE, JOINMARKET_LEAST_CHANGE
+from btcnb.data.coinjoin.fitted import Fitted
+from btcnb.data.coinjoin.protocol import Conditions, Improved, Protocol, Published
 from btcnb.data.coinjoin.shape import P2PKH, P2SH, P2WPKH, BoolArray, Shape
 
-LEAST_PARTICIPANTS = 4
-"""A taker and three makers; the software's default is more."""
-LEAST_AMOUNT = JOINMARKET_LEAST_CHANGE
-"""Makers do not even leave change below this."""
+LEAST_PARTICIPANTS = 3
+"""A taker and two makers; the software's default is more."""
 TYPES = (P2PKH, P2SH, P2WPKH)
-"""One script type at a time was in use among makers: P2PKH, then P2SH-wrapped, since 2020 native SegWit."""
-FEE_SLACK = 0.01
-"""Share of the amount that fees can take from or add to what a participant brings."""
+"""One script type at a time is in use among makers: P2PKH, then P2SH-wrapped, since 2020 native SegWit."""
 
 
 def published(s: Shape) -> BoolArray:
@@ -23,16 +20,36 @@ def published(s: Shape) -> BoolArray:
     return s.outputs_distinct & (s.k >= 3) & (2 * s.k >= s.outputs) & (s.k <= s.input_addresses)
 
 
-def improved(s: Shape) -> BoolArray:
-    """n equal outputs, n or n − 1 different changes; one script type, no address twice; everybody can pay."""
-    participants = (s.k >= LEAST_PARTICIPANTS) & (s.outputs <= 2 * s.k) & (s.outputs >= 2 * s.k - 1)
-    outputs = s.outputs_distinct & (s.repeated == 1) & (s.nulldata == 0) & (s.value >= LEAST_AMOUNT)
-    inputs = (s.input_addresses == s.inputs) & (s.inputs >= s.k) & (s.shared == 0) & (s.least_input >= 0)
-    # The taker may send its two outputs to a wallet of another type.
-    one_type = np.isin(s.input_type, TYPES) & (s.same_type >= 2 * s.k - 2)
-    # n groups of inputs, each worth the amount, need sum of min(input, amount) >= n × amount.
-    solvent = s.coverage >= (1 - FEE_SLACK) * s.k * s.value
-    return participants & outputs & inputs & one_type & solvent
+def one_change_each(s: Shape) -> BoolArray:
+    """n equal outputs and a change for every maker; the taker has one unless it empties its coins."""
+    return (s.outputs == 2 * s.k) | (s.outputs == 2 * s.k - 1)
 
 
-JOINMARKET = Protocol("joinmarket", Detector(6, published), Detector(6, improved), rate="joinmarket")
+def _one_type(s: Shape) -> BoolArray:
+    """All but one participant spend from and are paid to one type; that one's inputs and two outputs may differ."""
+    most = (s.main_inputs >= s.k - 1) & (s.main_outputs >= s.outputs - 2) & np.isin(s.main_type, TYPES)
+    return most & (s.input_types <= 2)
+
+
+def improved(s: Shape, fitted: Fitted) -> Conditions:
+    """n equal outputs, n or n − 1 changes, in no order; one script type, no address twice; everybody can pay."""
+    return {
+        "an address is paid twice": s.outputs_distinct,
+        "fewer than three participants": (s.k >= LEAST_PARTICIPANTS) & (s.inputs >= s.k),
+        "changes do not match participants": one_change_each(s),
+        "fewer input addresses than participants": s.input_addresses >= s.k,
+        "an OP_RETURN output": s.nulldata == 0,
+        "amount below the dust threshold": s.value >= JOINMARKET_LEAST_CHANGE,
+        # Makers refuse dust as change; the taker's is dropped only below a tenth of that.
+        "makers' change below the dust threshold": s.small_others <= 1,
+        # Fresh addresses, but for the one that the taker names.
+        "pays addresses that it spends from": s.shared <= 1,
+        "participants of several script types": _one_type(s),
+        # n groups of inputs, each worth the amount, need sum of min(input, amount) >= n × amount.
+        "not everybody can pay the amount": s.coverage >= (1 - JOINMARKET_FEE_SHARE) * s.k * s.value,
+        "inputs do not divide among the changes": s.placed,
+        "outputs are sorted, JoinMarket shuffles": ~(s.outputs_ascend | s.outputs_descend),
+    }
+
+
+JOINMARKET = Protocol("joinmarket", Published(6, published), Improved(6, improved), rate="joinmarket")

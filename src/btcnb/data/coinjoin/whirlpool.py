@@ -9,36 +9,39 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.coinjoin.constants import WHIRLPOOL_LATER_POOL_FEES, WHIRLPOOL_POOL_FEES
-from btcnb.data.coinjoin.protocol import Detector, Protocol
-from btcnb.data.coinjoin.shape import NULLDATA, P2WPKH, BoolArray, Rows, Shape
+from btcnb.data.coinjoin.constants import WHIRLPOOL_LATER_POOL_FEES, WHIRLPOOL_POOL_FEES, WHIRLPOOL_SURPLUS
+from btcnb.data.coinjoin.fitted import Fitted
+from btcnb.data.coinjoin.protocol import Conditions, Improved, Protocol, Published
+from btcnb.data.coinjoin.shape import NULLDATA, P2WPKH, UNKNOWN_TYPE, BoolArray, Rows, Shape
 from btcnb.data.transactions import IntArray
 
 POOL_FEES = WHIRLPOOL_POOL_FEES | WHIRLPOOL_LATER_POOL_FEES
 PARTICIPANTS = (5, 10)
 """Surge cycles, from May 2023, let more than five participants into a mix."""
-SURPLUS = 110_000
-"""Satoshi that a premix input brings for the miner at most; a premix pays all fees of the mix."""
 
 
 def published_mix(s: Shape) -> BoolArray:
     """Five in, five out, one pool value; inputs are worth the pool value (remix) or up to 20,000 more (premix)."""
     five = (s.inputs == 5) & (s.outputs == 5) & (s.input_addresses == 5) & (s.k == 5)
-    return s.outputs_distinct & five & _pool(s, WHIRLPOOL_POOL_FEES, surplus=20_000)
+    paid = (s.least_input == s.value) & (s.largest_input > s.value) & (s.largest_input <= s.value + 20_000)
+    pool = np.isin(s.value, list(WHIRLPOOL_POOL_FEES))
+    return s.outputs_distinct & five & pool & paid & (s.unknown_inputs == 0)
 
 
-def improved_mix(s: Shape) -> BoolArray:
+def improved_mix(s: Shape, fitted: Fitted) -> Conditions:
     """n in, n out (5 to 10), all worth one pool value; at least one remix, at least one premix that pays the miner."""
     low, high = PARTICIPANTS
     n = s.inputs
-    even = (n >= low) & (n <= high) & (s.outputs == n) & (s.k == n) & (s.input_addresses == n) & (s.nulldata == 0)
-    # Outputs may be of any type: some users mix straight into a multisig wallet.
-    return s.outputs_distinct & even & (s.input_type == P2WPKH) & _pool(s, POOL_FEES, SURPLUS)
-
-
-def _pool(s: Shape, fees: Mapping[int, int], surplus: int) -> BoolArray:
-    paid = (s.least_input == s.value) & (s.largest_input > s.value) & (s.largest_input <= s.value + surplus)
-    return np.isin(s.value, list(fees)) & paid
+    return {
+        "an address is paid twice": s.outputs_distinct,
+        "not 5 to 10 inputs and as many outputs": (n >= low) & (n <= high) & (s.outputs == n) & (s.nulldata == 0),
+        "outputs are not one pool's": (s.k == s.outputs) & np.isin(s.value, list(POOL_FEES)),
+        "an input address twice": s.input_addresses == n,
+        # Outputs may be of any type: some users mix straight into a multisig wallet.
+        "inputs not native SegWit": np.isin(s.input_type, (P2WPKH, UNKNOWN_TYPE)),
+        "inputs are not one pool's": (s.below_value == 0) & (s.largest_input <= s.value + WHIRLPOOL_SURPLUS),
+        "no remix or no premix": (s.at_value + s.unknown_inputs >= 1) & (s.at_value < n),
+    }
 
 
 class Limits(NamedTuple):
@@ -69,8 +72,10 @@ class Limits(NamedTuple):
 
 
 PUBLISHED_TX0 = Limits.of(WHIRLPOOL_POOL_FEES, (0.5, 3.0), 11_000, 75, -1, False)
-IMPROVED_TX0 = Limits.of(POOL_FEES, (0.5, 1.5), SURPLUS, 600, P2WPKH, True)
+FEE_FACTORS = (0.5, 1.5)
 """Partner rates and rebates lower the pool fee; the fees of the first years were 1.43 times today's."""
+MOST_PREMIX = 600
+"""Cap of the client of 2020; later ones stop at 70."""
 
 
 def published_tx0(s: Shape) -> BoolArray:
@@ -78,9 +83,15 @@ def published_tx0(s: Shape) -> BoolArray:
     return s.outputs_distinct & _entries(s.rows, PUBLISHED_TX0)
 
 
-def improved_tx0(s: Shape) -> BoolArray:
+def improved_tx0(s: Shape, fitted: Fitted) -> Conditions:
     """One OP_RETURN, equal premix outputs, the pool fee, at most one change; outputs in ascending order (BIP 69)."""
-    return s.outputs_distinct & (s.nulldata == 1) & s.outputs_ascend & _entries(s.rows, IMPROVED_TX0)
+    limits = Limits.of(POOL_FEES, FEE_FACTORS, WHIRLPOOL_SURPLUS, MOST_PREMIX, P2WPKH, True)
+    return {
+        "an address is paid twice": s.outputs_distinct,
+        "not exactly one OP_RETURN output": s.nulldata == 1,
+        "outputs not in ascending order": s.outputs_ascend,
+        "not premix, pool fee and at most one change": _entries(s.rows, limits),
+    }
 
 
 @njit(cache=True)
@@ -117,5 +128,5 @@ def _entries(rows: Rows, limits: Limits) -> BoolArray:
     return found
 
 
-WHIRLPOOL = Protocol("whirlpool", Detector(1, published_mix), Detector(1, improved_mix), rate="whirlpool")
-WHIRLPOOL_TX0 = Protocol("whirlpool-tx0", Detector(2, published_tx0), Detector(2, improved_tx0), rate="whirlpool_tx0")
+WHIRLPOOL = Protocol("whirlpool", Published(1, published_mix), Improved(1, improved_mix), rate="whirlpool")
+WHIRLPOOL_TX0 = Protocol("whirlpool-tx0", Published(2, published_tx0), Improved(2, improved_tx0), rate="whirlpool_tx0")
