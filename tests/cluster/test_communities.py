@@ -7,8 +7,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from btcnb.cluster import GraphLike, communities, tune_resolution
-from btcnb.cluster.communities import BASELINES, ENGINES, RESOLUTIONS, Search, undirected
+from btcnb.cluster import ENGINES, GraphLike, communities, tune_resolution
+from btcnb.cluster._engines import Search
+from btcnb.cluster.communities import BASELINES, RESOLUTIONS, modularity, simple_pairs, undirected
 from btcnb.errors import DataError, ParameterError
 
 
@@ -79,6 +80,20 @@ def test_the_undirected_graph_has_each_pair_once() -> None:
     assert simple.ecount() == len(pairs)
     again = undirected((graph.edge_index(), graph.num_nodes))
     assert again.get_edgelist() == simple.get_edgelist()
+
+
+def test_modularity_is_igraphs() -> None:
+    pairs, nodes = simple_pairs(Planted())
+    labels = np.random.default_rng(1).integers(7, size=nodes)
+    assert modularity(pairs, labels) == pytest.approx(undirected(Planted()).modularity(labels.tolist()), abs=1e-12)
+    assert np.isnan(modularity(np.empty((0, 2), dtype=np.int64), np.zeros(3, dtype=np.int64)))
+
+
+def test_an_igraph_graph_counts_without_directions_and_repetitions() -> None:
+    plain = igraph.Graph.Full(4)
+    odd = igraph.Graph(4, [*plain.get_edgelist(), (3, 0), (1, 1)], directed=True)
+    np.testing.assert_array_equal(simple_pairs(odd)[0], simple_pairs(plain)[0])
+    np.testing.assert_array_equal(communities(odd, "igraph"), communities(plain, "igraph"))
 
 
 def test_bad_requests_are_named() -> None:

@@ -1,7 +1,8 @@
 """Part III, second half: dendrograms of embeddings without the distance matrix, their cuts, and how good they are."""
 
+from btcnb.cluster._engines import ENGINES
 from btcnb.cluster.coarse import MAX_SIZE, coarse_partition
-from btcnb.cluster.communities import ENGINES, GraphLike, LabelledGraph, communities, tune_resolution
+from btcnb.cluster.communities import GraphLike, LabelledGraph, communities, tune_resolution
 from btcnb.cluster.config import ClusterConfig
 from btcnb.cluster.cuts import (
     CUTS,

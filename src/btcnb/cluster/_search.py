@@ -98,7 +98,7 @@ class Centres:
         return self._error(dtype) - 1.0 if self.kind == AVERAGE else 0.0
 
 
-def _offer(lists: Lists, block: Block, left: Table, c: Centres) -> None:
+def offer(lists: Lists, block: Block, left: Table, c: Centres) -> None:
     """Scan a float32 block into the lists; rows with too many undecided columns are measured again by a float64
     product.
     """
@@ -137,7 +137,7 @@ def search(
             cells = out[: len(part) * len(cols)].reshape(len(part), len(cols))
             right = c.packed.centres[first : first + width]
             block = c.bounds(centre, left.size[part], right, right_size, cells)
-            _offer(lists, Block(block, part, own[top : top + height], cols, c.offset(np.float32)), left, c)
+            offer(lists, Block(block, part, own[top : top + height], cols, c.offset(np.float32)), left, c)
             beat()
     close_lists(rows, others, lists)
 
@@ -161,7 +161,7 @@ def search_each_other(lists: Lists, c: Centres, report: Callable[[int], None]) -
             block = Block(
                 c.bounds(left, size[rows], right, size[others], cells), rows, rows, others, c.offset(np.float32)
             )
-            _offer(lists, block, c.table, c)
+            offer(lists, block, c.table, c)
             if first > top:
                 crowded = np.flatnonzero(scan_columns(block, c.kind, c.table, lists))
                 if len(crowded):

@@ -1,20 +1,20 @@
-"""Communities of the simple undirected graph behind a graph: the engines of the coarse partition and of the baselines.
+"""Communities of the simple undirected graph behind a graph, as the coarse partition and the baselines use them.
 
-igraph and leidenalg are imported when they are needed: who only cuts trees does not wait for them.
+igraph and leidenalg are imported when they are needed (`_engines`): who only cuts trees does not wait for them.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 import psutil
 
 from btcnb.cluster import _gate
+from btcnb.cluster._engines import ENGINES, EngineError, Search, find, network_of
 from btcnb.cluster._gate import Int64
 from btcnb.errors import DataError
 
@@ -50,17 +50,11 @@ class LabelledGraph(GraphLike, Protocol):
     def degree(self) -> Any: ...
 
 
-class Search(NamedTuple):
-    """What an engine is asked for. iterations: negative for "until nothing improves"; max_size: 0 for no limit."""
-
-    resolution: float
-    seed: int
-    iterations: int = 2
-    max_size: int = 0
-
-
 def edges_of(graph: Any) -> tuple[Int64, int]:
-    """Edge index (2, E) int64 and number of nodes of a `GraphLike` or of a pair (edge_index, num_nodes)."""
+    """Edge index (2, E) int64 and number of nodes of a `GraphLike`, an igraph graph or (edge_index, num_nodes)."""
+    igraph = sys.modules.get("igraph")  # who passes one of its graphs has imported it
+    if igraph is not None and isinstance(graph, igraph.Graph):
+        graph = (np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2).T, graph.vcount())
     pair = isinstance(graph, tuple) and len(graph) == 2
     ends, nodes = graph if pair else (_gate.asked(graph, "edge_index"), getattr(graph, "num_nodes", None))
     nodes = _gate.whole(nodes, "num_nodes", 0)
@@ -78,86 +72,44 @@ def edges_of(graph: Any) -> tuple[Int64, int]:
 def undirected_pairs(edge_index: Int64, nodes: int) -> Int64:
     """The graph's node pairs without direction, loops or repetitions, (P, 2) int64, sorted."""
     low, high = np.minimum(*edge_index), np.maximum(*edge_index)
-    keys = np.unique((low * nodes + high)[low != high])
-    return np.stack([keys // max(nodes, 1), keys % max(nodes, 1)], axis=1)
+    keys = np.sort((low * nodes + high)[low != high])  # NumPy's `unique` takes fifty times as long
+    keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
+    first = keys // max(nodes, 1)
+    return np.stack([first, keys - first * nodes], axis=1)
+
+
+def simple_pairs(graph: Any) -> tuple[Int64, int]:
+    """Node pairs (P, 2) of the simple undirected graph behind a graph, and its number of nodes."""
+    edge_index, nodes = edges_of(graph)
+    return undirected_pairs(edge_index, nodes), nodes
 
 
 def undirected(graph: Any) -> Any:
-    """An igraph graph: nodes by row position, each pair of neighbours once, no loops; one that is given is kept."""
-    import igraph
-
-    if isinstance(graph, igraph.Graph):
-        return graph
-    edge_index, nodes = edges_of(graph)
-    return igraph.Graph(n=nodes, edges=undirected_pairs(edge_index, nodes), directed=False)
+    """The simple undirected graph behind a graph as igraph's: nodes by row position, each pair once, no loops."""
+    return network_of(*simple_pairs(graph))
 
 
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """igraph draws from Python's generator; inside from one of its own, so that nobody else's numbers matter or change.
-
-    igraph cannot say which generator it had, so afterwards it has its default one.
-    """
-    import igraph
-
-    igraph.set_random_number_generator(random.Random(seed))
+def found_by(engine: str, pairs: Int64, nodes: int, search: Search, beat: Callable[[], object] = lambda: None) -> Int64:
+    """Communities by one of `ENGINES`; see `_engines.find`."""
     try:
-        yield
-    finally:
-        igraph.set_random_number_generator(random)
+        return find(engine, pairs, nodes, search, beat)
+    except EngineError as error:
+        raise DataError(
+            "graph", "communities", f"the search of {engine} ended early ({error})", "free memory and try again"
+        ) from None
 
-
-def _igraph_leiden(network: Any, search: Search) -> Int64:
-    with seeded(search.seed):
-        found = network.community_leiden(
-            objective_function="modularity", resolution=search.resolution, n_iterations=search.iterations
-        )
-    return np.asarray(found.membership, dtype=np.int64)
-
-
-def _leidenalg(network: Any, search: Search) -> Int64:
-    import leidenalg
-
-    found = leidenalg.find_partition(
-        network,
-        leidenalg.RBConfigurationVertexPartition,
-        resolution_parameter=search.resolution,
-        n_iterations=search.iterations,
-        max_comm_size=search.max_size,
-        seed=search.seed,
-    )
-    return np.asarray(found.membership, dtype=np.int64)
-
-
-def _igraph_louvain(network: Any, search: Search) -> Int64:
-    with seeded(search.seed):
-        found = network.community_multilevel(resolution=search.resolution)
-    return np.asarray(found.membership, dtype=np.int64)
-
-
-def _networkx_louvain(network: Any, search: Search) -> Int64:
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(range(network.vcount()))
-    graph.add_edges_from(network.get_edgelist())
-    labels = np.empty(network.vcount(), dtype=np.int64)
-    found = nx.community.louvain_communities(graph, resolution=search.resolution, seed=search.seed)
-    for label, members in enumerate(found):
-        labels[list(members)] = label
-    return labels
-
-
-ENGINES: dict[str, Callable[[Any, Search], Int64]] = {
-    "igraph": _igraph_leiden,
-    "leidenalg": _leidenalg,
-    "louvain-igraph": _igraph_louvain,
-    "louvain-networkx": _networkx_louvain,
-}
-"""Every way to find communities of an igraph graph; the first two are Leiden."""
 
 BASELINES = {"leiden": ("leidenalg", "igraph"), "louvain": ("louvain-networkx", "louvain-igraph")}
 """The baselines of the paper: the engine of the result, and the faster one that the grid is searched with."""
+
+
+def modularity(pairs: Int64, labels: Int64) -> float:
+    """Modularity of communities 0..k-1 of the simple graph with these pairs (P, 2); NaN without any."""
+    if not len(pairs):
+        return float("nan")
+    inside = (labels[pairs[:, 0]] == labels[pairs[:, 1]]).mean()
+    shares = np.bincount(labels[pairs].ravel()) / (2 * len(pairs))
+    return float(inside - (shares * shares).sum())
 
 
 def communities(graph: Any, method: str = "leiden", resolution: float = 1.0, seed: int = 0) -> Int64:
@@ -170,11 +122,11 @@ def communities(graph: Any, method: str = "leiden", resolution: float = 1.0, see
     engine = _gate.choice(method, "method", (*BASELINES, *ENGINES))
     resolution = _gate.number(resolution, "resolution", 0.0)
     seed = _gate.whole(seed, "seed", 0)
-    simple = undirected(graph)
+    pairs, nodes = simple_pairs(graph)
     if method in BASELINES:
-        slow = method == "louvain" and simple.vcount() > NETWORKX_NODES
+        slow = method == "louvain" and nodes > NETWORKX_NODES
         engine = BASELINES[method][1 if slow else 0]
-    return ENGINES[engine](simple, Search(resolution, seed, BASELINE_ITERATIONS))
+    return found_by(engine, pairs, nodes, Search(resolution, seed, BASELINE_ITERATIONS))
 
 
 def tune_resolution(
@@ -185,15 +137,15 @@ def tune_resolution(
     The search runs in igraph's compiled versions of both algorithms, which take a fraction of the time and reach the
     same modularity or a little more.
     """
-    engine = ENGINES[BASELINES[_gate.choice(method, "method", BASELINES)][1]]
+    engine = BASELINES[_gate.choice(method, "method", BASELINES)][1]
     seed = _gate.whole(seed, "seed", 0)
     steps = [_gate.number(step, "resolution", 0.0) for step in _gate.reals(grid, "grid")]
     if not steps:
         raise DataError("grid", "values", "are none", "pass at least one resolution")
-    simple = undirected(graph)
+    pairs, nodes = simple_pairs(graph)
     rows = []
     for resolution in steps:
-        found = engine(simple, Search(resolution, seed, BASELINE_ITERATIONS))
-        rows.append((resolution, simple.modularity(found.tolist()), len(np.unique(found))))
+        found = found_by(engine, pairs, nodes, Search(resolution, seed, BASELINE_ITERATIONS))
+        rows.append((resolution, modularity(pairs, found), len(np.bincount(found))))
     table = pd.DataFrame(rows, columns=["resolution", "modularity", "communities"])
     return float(table["resolution"].to_numpy()[table["modularity"].to_numpy().argmax()]), table

@@ -7,8 +7,8 @@ from typing import Any
 
 from btcnb import gates
 from btcnb.cluster import _gate
+from btcnb.cluster._engines import ENGINES
 from btcnb.cluster.coarse import MAX_SIZE
-from btcnb.cluster.communities import ENGINES
 from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN
 from btcnb.cluster.linkage import LINKAGES
 from btcnb.cluster.purity import MOST_PAIRS, PAPER_PAIRS

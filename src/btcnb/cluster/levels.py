@@ -27,10 +27,10 @@ from btcnb.cluster import _climb, _gate
 from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._distance import AVERAGE, Table
 from btcnb.cluster._gate import Bool, Float64, Int32, Int64, Trees, UnitRows
+from btcnb.cluster._near import search_near as search_lists
 from btcnb.cluster._neighbours import LENGTH, Lists, empty_lists
 from btcnb.cluster._progress import nobody
 from btcnb.cluster._search import Centres
-from btcnb.cluster._search import search as search_lists
 from btcnb.cluster._trees import ascending, flatten, layout
 from btcnb.cluster.silhouette import coefficients, inner, nearest
 

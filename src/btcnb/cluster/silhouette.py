@@ -21,9 +21,10 @@ from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._compile import compiled
 from btcnb.cluster._distance import AVERAGE, Table, dot
 from btcnb.cluster._gate import Bool, Float64, Int32
+from btcnb.cluster._near import search_near
 from btcnb.cluster._neighbours import Lists, empty_lists
 from btcnb.cluster._progress import nobody
-from btcnb.cluster._search import Centres, search
+from btcnb.cluster._search import Centres
 from btcnb.errors import DataError
 
 
@@ -56,7 +57,7 @@ def nearest(points: Table, which: Int32, own: Int32, table: Table, length: int, 
     """Lists of the clusters of a table nearest to the points `which`, but for the own[which] of each."""
     found = empty_lists(len(own), length)
     centres = Centres(table, np.arange(len(table.size), dtype=np.int32), AVERAGE)
-    search(found, which, own[which], points, centres, len(table.size) - 1, beat)
+    search_near(found, which, own[which], points, centres, len(table.size) - 1, beat)
     return found
 
 

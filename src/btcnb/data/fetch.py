@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import pooch
 import requests
-from pooch.downloaders import ZenodoRepository, doi_to_repository
+from pooch.downloaders import doi_to_repository
+from pooch.hashes import ALGORITHMS_AVAILABLE
 from urllib3.exceptions import HTTPError
 
-from btcnb.data.readers.guard import guarded
+from btcnb import gates
+from btcnb.data.readers.guard import guarded, is_address
 from btcnb.errors import DataError, ParameterError
 
 DOI = "10.5281/zenodo.22239038"
 """The five graphs of the paper."""
 _ZENODO = "10.5281/zenodo."
+_RECORDS = "https://zenodo.org/api/records"
+_RECORD_BYTES = 2**24  # a record of the archive is some kilobytes
 _CHUNK = 2**20  # bytes
 _ATTEMPTS = 4
+_NAME_BYTES = 200  # file systems take 255; pooch adds some of its own while it writes
+
+
+class Listed(NamedTuple):
+    """What a record states of a file: its hash, as `algorithm:digits`, and its address."""
+
+    hash: str
+    url: str
 
 
 @guarded("doi")
@@ -42,17 +56,21 @@ def fetch_release(
     A file that is there with the right hash is not fetched again. A download goes to `<folder>/.partial` and is moved
     into place when its hash is right; one that broke off goes on where it stopped. Nothing fetched is ever unpickled.
     """
-    if base is not None and "@" in base:
+    doi, timeout = gates.instance("doi", doi, str), gates.real("timeout", timeout, "(0, 86400]")
+    if base is not None and "@" in gates.instance("base", base, str):
         raise ParameterError(
             "base: an address with a user name or password is not taken, because addresses are logged."
         )
+    if is_address(doi):
+        raise ParameterError("doi: this is an address; pass the DOI alone, like 10.5281/zenodo.22239038.")
     target = Path(folder) if folder is not None else Path(pooch.os_cache("btcnb")) / doi.rpartition("/")[2]
-    repository = _repository(doi, base, timeout)
+    zenodo = doi.startswith(_ZENODO)
+    listed = _zenodo_files(doi, base or _RECORDS, timeout) if zenodo else _other_files(doi, timeout)
+    trusted = {} if registry is None else dict(gates.instance("registry", registry, Mapping))
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)
-    listed = _listed(repository, cupboard, doi)
     for name in _chosen(listed, files, doi):
-        cupboard.registry[name] = (registry or {}).get(name, listed[name])
-        cupboard.urls[name] = repository.download_url(name)
+        cupboard.registry[name] = _hash(trusted[name], "registry") if name in trusted else listed[name].hash
+        cupboard.urls[name] = listed[name].url
         try:
             cupboard.fetch(name, downloader=_Resuming(target / ".partial" / name, doi, timeout))
         except ValueError as error:  # pooch's word for a wrong hash; what it downloaded is gone
@@ -63,42 +81,75 @@ def fetch_release(
     return target
 
 
-def _repository(doi: str, base: str | None, timeout: float) -> Any:
-    """How to ask the archive behind a DOI; a Zenodo DOI holds the record's number, which spares a request."""
-    if not doi.startswith(_ZENODO):
-        try:
-            return doi_to_repository(doi, timeout=timeout)
-        except (requests.RequestException, ValueError) as error:
-            raise DataError(f"doi:{doi}", "DOI", f"leads nowhere ({type(error).__name__})", "check it") from error
-    record = doi.removeprefix(_ZENODO)
-    repository = ZenodoRepository(doi, f"https://zenodo.org/records/{record}", timeout=timeout)
-    if base is not None:
-        repository.base_api_url = base.rstrip("/")
-    return repository
+def _zenodo_files(doi: str, base: str, timeout: float) -> dict[str, Listed]:
+    """The files of a Zenodo record; its number stands in the DOI, which spares a request.
 
-
-def _listed(repository: Any, cupboard: Any, doi: str) -> dict[str, str]:
-    """File name -> hash, as the record states them."""
+    The archive has told a file's name as `key` and as `filename`, its hash with and without `md5:`.
+    """
+    source, number, base = f"doi:{doi}", doi.removeprefix(_ZENODO), base.rstrip("/")
     try:
-        repository.populate_registry(cupboard)
-    except requests.JSONDecodeError as error:
-        raise DataError(f"doi:{doi}", "record", "the archive's answer is not readable", "try again later") from error
-    except requests.RequestException as error:
-        raise DataError(f"doi:{doi}", "record", f"no answer ({type(error).__name__})", "check the network") from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"doi:{doi}", "record", "is not there or lists no files", "check the DOI") from error
-    return dict(cupboard.registry)
+        with requests.get(f"{base}/{number}", stream=True, timeout=timeout) as reply:
+            text = reply.raw.read(_RECORD_BYTES + 1, decode_content=True)
+    except (requests.RequestException, HTTPError) as error:
+        raise DataError(source, "record", f"no answer ({type(error).__name__})", "check the network") from error
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError) as error:  # what was cut off at the limit is no JSON either
+        raise DataError(source, "record", "the archive's answer is not readable", "try again later") from error
+    files = record.get("files") if isinstance(record, dict) else None
+    if not isinstance(files, list) or not files:
+        raise DataError(source, "record", "is not there or lists no files", "check the DOI")
+    found = {}
+    for entry in files:
+        told = entry if isinstance(entry, dict) else {}
+        name, checksum = told.get("key", told.get("filename")), told.get("checksum")
+        links = told["links"] if isinstance(told.get("links"), dict) else {}
+        url = links.get("self", f"{base}/{number}/files/{name}/content")
+        if not isinstance(name, str) or not isinstance(url, str) or not re.match(r"https?://[^/@\s]+/\S*$", url):
+            raise DataError(source, "record", "names a file without a name or an address", "do not trust this record")
+        plain = isinstance(checksum, str) and ":" not in checksum
+        found[name] = Listed(_hash(f"md5:{checksum}" if plain else checksum, source), url)
+    return found
 
 
-def _chosen(listed: Mapping[str, str], files: str | Sequence[str] | None, doi: str) -> list[str]:
-    patterns = ["*"] if files is None else [files] if isinstance(files, str) else list(files)
+def _other_files(doi: str, timeout: float) -> dict[str, Listed]:
+    """The files behind any other DOI, as pooch finds them."""
+    source = f"doi:{doi}"
+    try:
+        repository, found = doi_to_repository(doi, timeout=timeout), pooch.create(path=Path(), base_url="")
+        repository.populate_registry(found)
+        return {
+            name: Listed(_hash(told, source), repository.download_url(name)) for name, told in found.registry.items()
+        }
+    except (requests.RequestException, ValueError) as error:
+        raise DataError(source, "DOI", f"leads nowhere ({type(error).__name__})", "check it") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(source, "record", "is not there or lists no files", "check the DOI") from error
+
+
+def _hash(told: Any, source: str) -> str:
+    """A hash that can be checked; without one, nothing is fetched."""
+    algorithm, _, digits = told.partition(":") if isinstance(told, str) else ("", "", "")
+    if algorithm.lower() not in ALGORITHMS_AVAILABLE or not re.fullmatch(r"[0-9a-fA-F]{8,128}", digits):
+        raise DataError(
+            source, "checksum", "of a file is missing or of an unknown kind", "pass `registry` with hashes you trust"
+        )
+    return str(told)
+
+
+def _chosen(listed: Mapping[str, Listed], files: str | Sequence[str] | None, doi: str) -> list[str]:
+    patterns = ["*"] if files is None else [files] if isinstance(files, str) else gates.items("files", files)
     for pattern in patterns:
+        gates.instance("files", pattern, str)
         if not any(fnmatch(name, pattern) for name in listed):
             raise DataError(f"doi:{doi}", "files", f"{pattern!r} matches none", f"it has {', '.join(listed) or 'none'}")
     names = [name for name in listed if any(fnmatch(name, pattern) for pattern in patterns)]
     for name in names:
         path = PurePosixPath(name.replace("\\", "/"))
-        if path.is_absolute() or ".." in path.parts:
+        odd = (
+            path.is_absolute() or not path.parts or {"..", ".partial"} & set(path.parts) or re.match("[A-Za-z]:", name)
+        )
+        if odd or not name.isprintable() or any(len(part.encode()) > _NAME_BYTES for part in path.parts):
             raise DataError(f"doi:{doi}", "files", f"{name!r} points outside the folder", "do not trust this record")
     return names
 
@@ -140,7 +191,8 @@ class _Resuming:
                 )
             reply.raise_for_status()
             goes_on = reply.status_code == requests.codes.partial_content
-            size = int(reply.headers.get("Content-Length", -1))
+            length = reply.headers.get("Content-Length", "")
+            size = int(length) if re.fullmatch(r"[0-9]{1,18}", length) else -1
             got = 0
             with self.part.open("ab" if goes_on else "wb") as file:
                 while chunk := reply.raw.read1(_CHUNK):  # what has arrived, so that a break loses nothing
