@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from btcnb.data.readers.blocks.files import BlockFile, array, network_of, records
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, desk, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, copy, inner, outer, sha256d
 from btcnb.data.readers.blocks.networks import Network
-from btcnb.data.readers.blocks.parse import HEADER, IntArray, compact
+from btcnb.data.readers.blocks.parse import HEADER, compact
 from btcnb.errors import DataError
 
 _LOOK = 160  # bytes from the start of a block that reach behind the height in its coinbase
@@ -60,9 +60,8 @@ def _pushed_number(data: Any, at: Any, size: Any) -> Any:
 
 
 @outer
-def _heads(raw: Bytes, key: Bytes, found: IntArray, header: Bytes, hashes: Bytes, told: IntArray) -> None:
-    """Header (n, 80), hash (n, 32), number of transactions and told height (n, 2) of the blocks at found (n, 2)."""
-    on = desk()
+def _heads(raw: Bytes, key: Bytes, found: IntArray, header: Bytes, told: IntArray) -> None:
+    """Header (n, 80), number of transactions and told height (n, 2) of the blocks at found (n, 2)."""
     head = np.zeros(_LOOK, dtype=np.uint8)
     for row in range(len(found)):
         start, size = found[row]
@@ -70,7 +69,6 @@ def _heads(raw: Bytes, key: Bytes, found: IntArray, header: Bytes, hashes: Bytes
         for i in range(length):
             head[i] = raw[start + i] ^ key[(start + i) & 7]
         copy(head, ZERO, _HEADER, header[row], ZERO)
-        sha256d(head, ZERO, _HEADER, hashes[row], ZERO, on)
         told[row, 0], at = compact(head, _HEADER, length)
         told[row, 1] = UNTOLD
         at += 4
@@ -90,9 +88,9 @@ def scan(files: Sequence[BlockFile], network: Network | None, default: Network) 
         raw = file.content()
         found, network = _records(file, raw, network)
         rows = len(found)
-        header, hashes = np.zeros((rows, HEADER), dtype=np.uint8), np.zeros((rows, 32), dtype=np.uint8)
-        told = np.zeros((rows, 2), dtype=np.int64)
-        _heads(raw, array(file.key), found, header, hashes, told)
+        header, told = np.zeros((rows, HEADER), dtype=np.uint8), np.zeros((rows, 2), dtype=np.int64)
+        _heads(raw, array(file.key), found, header, told)
+        hashes = sha256d(header.reshape(-1), HEADER * np.arange(rows), np.full(rows, HEADER))
         named = np.full(rows, UNTOLD, dtype=np.int64)
         if file.number is None and file.named is not None:
             named[:] = file.named[0]

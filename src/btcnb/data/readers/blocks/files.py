@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.blocks.hashes import Bytes, inner, outer
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray, inner, outer
 from btcnb.data.readers.blocks.networks import OF_MAGIC, Network
-from btcnb.data.readers.blocks.parse import HEADER, IntArray
+from btcnb.data.readers.blocks.parse import HEADER
 from btcnb.errors import DataError
 
 _NODE_FILE = re.compile(r"(blk|rev)(\d{5,})\.dat(\.gz|\.zst)?")

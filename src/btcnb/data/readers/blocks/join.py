@@ -14,8 +14,7 @@ from btcnb.data.contract import INPUT_COLUMNS, OUTPUT_COLUMNS, TRANSACTION_COLUM
 from btcnb.data.readers.blocks import links
 from btcnb.data.readers.blocks.chain import Chain, Heads, field
 from btcnb.data.readers.blocks.checks import subsidies
-from btcnb.data.readers.blocks.hashes import Bytes
-from btcnb.data.readers.blocks.parse import IntArray
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray
 from btcnb.data.readers.blocks.parts import Coins, Others, Part, displayed
 from btcnb.data.readers.blocks.texts import addresses
 from btcnb.data.readers.builder import RepeatedTransactionsWarning

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, inner, outer
-from btcnb.data.readers.blocks.parse import IntArray
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, inner, outer
 
 Words = npt.NDArray[np.uint64]
 

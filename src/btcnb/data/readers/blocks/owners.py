@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.contract import SCRIPT_TYPES
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, desk, hash160, inner, outer, sha256
-from btcnb.data.readers.blocks.parse import IntArray, Parsed, compact
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, hash160, inner, outer, sha256
+from btcnb.data.readers.blocks.parse import Parsed, compact
 
 Tags = npt.NDArray[np.uint8]
 Kinds = npt.NDArray[np.int8]
@@ -103,17 +103,19 @@ def _tag_of_script(data: Any, at: Any, size: Any) -> Any:
 
 
 @outer
-def of_scripts(data: Bytes, start: IntArray, size: IntArray, tag: Tags, kind: Kinds, owner: Bytes) -> None:
-    """Tag (n,), script type (n,) and owner (n, 32) of n output scripts; of an empty script the caller knows it."""
-    on = desk()
+def _of_scripts(data: Bytes, start: IntArray, size: IntArray, tag: Tags, kind: Kinds, owner: Bytes) -> None:
     for row in range(len(start)):
         found, type_, at = _tag_of_script(data, start[row], size[row])
         tag[row], kind[row] = found, type_
-        if found == SCRIPT:
-            sha256(data, start[row], size[row], owner[row], ZERO, on)
-        else:
-            for i in range(PAYLOAD[found] if found != OUTPOINT else 0):
-                owner[row, i] = data[at + i]
+        for i in range(PAYLOAD[found] if found < SCRIPT else 0):
+            owner[row, i] = data[at + i]
+
+
+def of_scripts(data: Bytes, start: IntArray, size: IntArray, tag: Tags, kind: Kinds, owner: Bytes) -> None:
+    """Tag (n,), script type (n,) and owner (n, 32) of n output scripts; of an empty script the caller knows it."""
+    _of_scripts(data, start, size, tag, kind, owner)
+    rows = np.flatnonzero(tag == SCRIPT)
+    owner[rows] = sha256(data, start[rows], size[rows])
 
 
 @inner
@@ -137,29 +139,27 @@ def _pushed(data: Any, at: Any, end: Any) -> Any:
 
 
 @inner
-def _from_script(data: Any, at: Any, size: Any, p2sh: Any, witness: Any, owner: Any, on: Any) -> Any:
-    """The owner that an unlocking script reveals."""
+def _from_script(data: Any, at: Any, size: Any, p2sh: Any, witness: Any) -> Any:
+    """(tag, first byte, length) of the key or script that an unlocking script reveals."""
     end, pushes = at + size, 0
     before, before_size, last, last_size = at, ZERO, at, ZERO
     while at < end:
         before, before_size = last, last_size
         last, last_size, at = _pushed(data, at, end)
         if last_size < 0:
-            return NOBODY
+            return NOBODY, last, ZERO
         pushes += 1
     key = _is_key(data, last, last_size)
     if pushes == 2 and key and not witness and _is_signature(data, before, before_size):
-        hash160(data, last, last_size, owner, ZERO, on)
-        return KEY_HASH
+        return KEY_HASH, last, last_size
     if not p2sh or last_size == 0 or _is_signature(data, last, last_size):
-        return NOBODY  # a bare key or bare keys, which only their output tells
-    hash160(data, last, last_size, owner, ZERO, on)
-    return SCRIPT_HASH
+        return NOBODY, last, ZERO  # a bare key or bare keys, which only their output tells
+    return SCRIPT_HASH, last, last_size
 
 
 @inner
-def _from_witness(data: Any, at: Any, owner: Any, on: Any) -> Any:
-    """The owner that a witness without unlocking script reveals; its first item stands behind the number of items."""
+def _from_witness(data: Any, at: Any) -> Any:
+    """(tag, first byte, length) of the key or script that a witness without unlocking script reveals."""
     items, at = compact(data, at, len(data))
     first, first_size, last, last_size = at, np.int64(0), at, np.int64(0)
     for item in range(items):
@@ -169,28 +169,34 @@ def _from_witness(data: Any, at: Any, owner: Any, on: Any) -> Any:
             first, first_size = last, last_size
     if items == 1:
         if last_size == 64 or last_size == 65:
-            return NOBODY  # a Taproot key's signature
+            return NOBODY, last, ZERO  # a Taproot key's signature
     elif items == 2 and last_size == 33 and _is_key(data, last, last_size) and _is_signature(data, first, first_size):
-        hash160(data, last, last_size, owner, ZERO, on)
-        return WITNESS_KEY
+        return WITNESS_KEY, last, last_size
     if last_size > 0 and (data[last] >= _NO_SCRIPT or data[last] == _ANNEX):
-        return NOBODY  # a Taproot control block or annex
-    sha256(data, last, last_size, owner, ZERO, on)
-    return WITNESS_SCRIPT
+        return NOBODY, last, ZERO  # a Taproot control block or annex
+    return WITNESS_SCRIPT, last, last_size
 
 
 @outer
-def of_spenders(data: Bytes, parsed: Parsed, p2sh: npt.NDArray[np.bool_], tag: Tags, owner: Bytes) -> None:
-    """Tag (n,) and owner (n, 32) of what n inputs spend, as far as they reveal it; `p2sh`: which blocks know BIP 16."""
-    on = desk()
+def _of_spenders(data: Bytes, parsed: Parsed, p2sh: npt.NDArray[np.bool_], tag: Tags, places: IntArray) -> None:
     for tx in range(len(parsed.block)):
         for row in range(parsed.input_offset[tx], parsed.input_offset[tx + 1]):
             size, stack = parsed.script_size[row], parsed.stack[row]
             if size > 0:
-                known = p2sh[parsed.block[tx]]
-                tag[row] = _from_script(data, parsed.script[row], size, known, stack >= 0, owner[row], on)
+                found = _from_script(data, parsed.script[row], size, p2sh[parsed.block[tx]], stack >= 0)
+                tag[row], places[row, 0], places[row, 1] = found
             elif stack >= 0:
-                tag[row] = _from_witness(data, stack, owner[row], on)
+                tag[row], places[row, 0], places[row, 1] = _from_witness(data, stack)
+
+
+def of_spenders(data: Bytes, parsed: Parsed, p2sh: npt.NDArray[np.bool_], tag: Tags, owner: Bytes) -> None:
+    """Tag (n,) and owner (n, 32) of what n inputs spend, as far as they reveal it; `p2sh`: which blocks know BIP 16."""
+    places = np.zeros((len(tag), 2), dtype=np.int64)  # first byte and length of what is revealed
+    _of_spenders(data, parsed, p2sh, tag, places)
+    rows = np.flatnonzero((tag == KEY_HASH) | (tag == SCRIPT_HASH) | (tag == WITNESS_KEY))
+    owner[rows, :20] = hash160(data, places[rows, 0], places[rows, 1])
+    rows = np.flatnonzero(tag == WITNESS_SCRIPT)
+    owner[rows] = sha256(data, places[rows, 0], places[rows, 1])
 
 
 def types_of(tag: Tags) -> Kinds:

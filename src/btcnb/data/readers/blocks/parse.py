@@ -9,11 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from btcnb.data.readers.blocks.hashes import Bytes, copy, inner, outer
-
-IntArray = npt.NDArray[np.int64]
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray, copy, inner, outer
 
 HEADER = 80
 OUTPOINT = 36
@@ -248,3 +245,17 @@ def stripped(data: Bytes, parsed: Parsed, out: Bytes, offset: IntArray) -> None:
         copy(data, start, _FOUR, out, at)
         copy(data, body, length, out, at + 4)
         copy(data, start + parsed.size[tx] - 4, _FOUR, out, at + 4 + length)
+
+
+@outer
+def _copied(data: Bytes, start: IntArray, out: Bytes) -> None:
+    for row in range(len(start)):
+        for i in range(out.shape[1]):
+            out[row, i] = data[start[row] + i]
+
+
+def taken(data: Bytes, start: IntArray, size: int) -> Bytes:
+    """Pieces of `size` bytes, (n, size)."""
+    found = np.empty((len(start), size), dtype=np.uint8)
+    _copied(data, start, found)
+    return found

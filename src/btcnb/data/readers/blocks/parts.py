@@ -9,11 +9,11 @@ import numpy as np
 from btcnb.data.contract import MAX_MONEY, UNKNOWN
 from btcnb.data.readers.blocks import owners
 from btcnb.data.readers.blocks.chain import Heads, field
-from btcnb.data.readers.blocks.checks import transaction_hashes, wrong_roots
+from btcnb.data.readers.blocks.checks import transaction_hashes, wrong_root
 from btcnb.data.readers.blocks.files import BlockFile
-from btcnb.data.readers.blocks.hashes import Bytes, outer
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray, outer
 from btcnb.data.readers.blocks.networks import Network
-from btcnb.data.readers.blocks.parse import PROBLEMS, IntArray, Parsed, columns, count, fill
+from btcnb.data.readers.blocks.parse import PROBLEMS, Parsed, columns, count, fill, taken
 from btcnb.data.readers.blocks.texts import text_of_script
 from btcnb.data.readers.blocks.undo import UndoFile
 from btcnb.errors import DataError
@@ -69,6 +69,8 @@ def _gathered(raw: Bytes, key: Bytes, start: IntArray, offset: IntArray, out: By
 def gather(raw: Bytes, key: bytes, heads: Heads, row: IntArray) -> Batch:
     """The blocks in these rows, taken from their file's bytes."""
     offset = np.concatenate([[0], np.cumsum(heads.size[row])])
+    if len(raw) == offset[-1] and not any(key):
+        return Batch(raw, offset, row)  # a single block
     data = np.empty(offset[-1], dtype=np.uint8)
     _gathered(raw, np.frombuffer(bytearray(key), dtype=np.uint8), heads.start[row], offset, data)
     return Batch(data, offset, row)
@@ -82,8 +84,8 @@ def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None
     coinbase = parsed.place == 0
     spending = ~np.repeat(coinbase, np.diff(parsed.input_offset))  # rows of inputs that spend something
     outpoint = parsed.outpoint[spending]
-    previous = _taken(batch.data, outpoint, 32)
-    index = _taken(batch.data, outpoint + 32, 4).view("<u4")[:, 0].astype(np.int64)
+    previous = taken(batch.data, outpoint, 32)
+    index = taken(batch.data, outpoint + 32, 4).view("<u4")[:, 0].astype(np.int64)
     made = _made(batch.data, parsed, ids, others)
     inputs = np.where(coinbase, 0, np.diff(parsed.input_offset))
     if undo is None:
@@ -124,9 +126,8 @@ def _parsed(batch: Batch, heads: Heads, file: BlockFile) -> Parsed:
 def _checked_hashes(batch: Batch, parsed: Parsed, heads: Heads, file: BlockFile) -> Bytes:
     ids, whole = transaction_hashes(batch.data, parsed)
     first = np.append(np.flatnonzero(parsed.place == 0), len(ids))
-    block, problem = wrong_roots(batch.data, batch.offset[:-1], first, ids, whole, parsed)
-    if problem:
-        where = "Merkle root" if problem == 1 else "witness commitment"
+    block, where = wrong_root(batch.data, batch.offset[:-1], first, ids, whole, parsed)
+    if where:
         what = f"of block {heads.display(batch.row[block])} is not that of its transactions"
         raise DataError(file.source, where, what, "the file is damaged: fetch or copy it again")
     return ids
@@ -139,20 +140,6 @@ def _require_amounts(parsed: Parsed, ids: Bytes, file: BlockFile) -> None:
         tx = int(np.searchsorted(parsed.output_offset, row, side="right")) - 1
         where = f"{displayed(ids[tx])}, vout[{row - parsed.output_offset[tx]}].value"
         raise DataError(file.source, where, "is more than 21 million coins", "the block is not valid: leave it out")
-
-
-@outer
-def _copied(data: Bytes, start: IntArray, out: Bytes) -> None:
-    for row in range(len(start)):
-        for i in range(out.shape[1]):
-            out[row, i] = data[start[row] + i]
-
-
-def _taken(data: Bytes, start: IntArray, size: int) -> Bytes:
-    """Pieces of `size` bytes, (n, size)."""
-    found = np.empty((len(start), size), dtype=np.uint8)
-    _copied(data, start, found)
-    return found
 
 
 def displayed(digest: Bytes) -> str:

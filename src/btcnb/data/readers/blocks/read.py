@@ -11,11 +11,11 @@ from tqdm import tqdm
 
 from btcnb.data.readers.blocks.chain import Chain, Heads, choose, scan
 from btcnb.data.readers.blocks.files import BlockFile, find_files
+from btcnb.data.readers.blocks.hashes import IntArray
 from btcnb.data.readers.blocks.join import impute as fill_values
 from btcnb.data.readers.blocks.join import join, tables
 from btcnb.data.readers.blocks.networks import NETWORKS, Network, network_named
 from btcnb.data.readers.blocks.owners import NOBODY
-from btcnb.data.readers.blocks.parse import IntArray
 from btcnb.data.readers.blocks.parts import Others, Part, gather, read_part
 from btcnb.data.readers.blocks.undo import UndoFile
 from btcnb.data.readers.builder import Missing, report_missing, require_missing

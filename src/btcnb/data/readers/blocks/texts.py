@@ -9,7 +9,7 @@ import numpy.typing as npt
 from embit import bech32
 from embit.base58 import B58_DIGITS
 
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, desk, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, inner, outer, sha256d
 from btcnb.data.readers.blocks.networks import Network
 from btcnb.data.readers.blocks.owners import (
     KEY_HASH,
@@ -23,6 +23,7 @@ from btcnb.data.readers.blocks.owners import (
     Tags,
 )
 
+_BODY = 21  # bytes of prefix and hash
 _WIDTH = 80  # bytes of the longest address, rounded up
 _BATCH = 2**16  # addresses written at a time
 _BASE58 = np.frombuffer(B58_DIGITS.encode(), dtype=np.uint8).copy()
@@ -30,27 +31,22 @@ _BASE32 = np.frombuffer(bech32.CHARSET.encode(), dtype=np.uint8).copy()
 _GENERATOR = np.array([0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3], dtype=np.int64)  # BIP 173
 _PLAIN, _MODIFIED = bech32.BECH32_CONST, bech32.BECH32M_CONST
 _DIGITS, _FIVE_DIGITS = np.uint64(58), np.uint64(58**5)
-_ONE, _SHORT, _BODY = np.int64(1), np.int64(20), np.int64(21)  # bytes of prefix, hash, both
 _BYTE, _LIMB = np.uint64(8), np.uint64(32)  # bits
 _LIMBS = 7  # of 32 bits: the 25 bytes of prefix, payload and checksum
 
 
 @inner
-def _base58(prefix: Any, payload: Any, out: Any, work: Any, on: Any) -> Any:
-    """Base58Check of prefix and 20 bytes, written to `out`; its length. Divides 25 bytes in words of 32 bits."""
-    raw, limbs = work
-    raw[0] = prefix
-    copy(payload, ZERO, _SHORT, raw, _ONE)
-    sha256d(raw, ZERO, _BODY, raw, _BODY, on)  # of which 4 bytes count
+def _base58(raw: Any, out: Any, limbs: Any) -> Any:
+    """25 bytes in Base58, written to `out`; the length. They are divided in words of 32 bits, the first ones first."""
     limbs[0] = raw[0]
     for i in range(1, _LIMBS):
         limbs[i] = 0
         for j in range(4):
             limbs[i] = limbs[i] << _BYTE | np.uint64(raw[4 * i - 3 + j])
     place = _WIDTH
-    for _ in range(_LIMBS):  # 35 digits hold 25 bytes
+    for done in range(_LIMBS):  # 35 digits hold 25 bytes; each division empties one more word
         rest = np.uint64(0)
-        for i in range(_LIMBS):
+        for i in range(done, _LIMBS):
             value = rest << _LIMB | limbs[i]
             limbs[i] = value // _FIVE_DIGITS
             rest = value - limbs[i] * _FIVE_DIGITS
@@ -118,28 +114,34 @@ def _bech32(prefix: Any, version: Any, payload: Any, size: Any, out: Any) -> Any
 
 
 @outer
-def _encode(tag: Tags, owner: Bytes, base58: tuple[int, int], prefix: Bytes, out: Bytes, length: Any) -> None:
-    on = desk()
-    work = (np.zeros(64, dtype=np.uint8), np.zeros(_LIMBS, dtype=np.uint64))
+def _encode(tag: Tags, owner: Bytes, checked: Bytes, prefix: Bytes, out: Bytes, length: IntArray) -> None:
+    limbs = np.zeros(_LIMBS, dtype=np.uint64)
     for row in range(len(tag)):
         kind = tag[row]
         if kind in (KEY_HASH, SCRIPT_HASH):
-            length[row] = _base58(base58[kind - KEY_HASH], owner[row], out[row], work, on)
+            length[row] = _base58(checked[row], out[row], limbs)
         elif kind in (WITNESS_KEY, WITNESS_SCRIPT, TAPROOT):
-            version = _ONE if kind == TAPROOT else ZERO
+            version = np.int64(1) if kind == TAPROOT else ZERO
             length[row] = _bech32(prefix, version, owner[row], PAYLOAD[kind], out[row])
+
+
+def _checked(tag: Tags, owner: Bytes, network: Network) -> Bytes:
+    """(n, 25): prefix, 20 bytes and checksum of Base58Check."""
+    first = np.where(tag == KEY_HASH, network.key_hash[0], network.script_hash[0]).astype(np.uint8)
+    body = np.concatenate([first[:, None], owner[:, :20]], axis=1)
+    check = sha256d(body.reshape(-1), _BODY * np.arange(len(body)), np.full(len(body), _BODY))
+    return np.concatenate([body, check[:, :4]], axis=1)
 
 
 def addresses(tag: Tags, owner: Bytes, network: Network, others: dict[bytes, str]) -> npt.NDArray[Any]:
     """The texts of n distinct owners (n, 32), as an object array; `others` has those without an address."""
     found = np.empty(len(tag), dtype=object)
-    base58 = (network.key_hash[0], network.script_hash[0])
     prefix = np.frombuffer(network.bech32.encode(), dtype=np.uint8).copy()
     for start in range(0, len(tag), _BATCH):
         rows = slice(start, min(start + _BATCH, len(tag)))
         text = np.zeros((rows.stop - start, _WIDTH), dtype=np.uint8)
         length = np.zeros(len(text), dtype=np.int64)
-        _encode(tag[rows], owner[rows], base58, prefix, text, length)
+        _encode(tag[rows], owner[rows], _checked(tag[rows], owner[rows], network), prefix, text, length)
         joined, ends = text.tobytes().decode(), length.tolist()
         found[rows] = [joined[i * _WIDTH : i * _WIDTH + end] for i, end in enumerate(ends)]
     for row in np.flatnonzero((tag == SCRIPT) | (tag == OUTPOINT)):

@@ -14,9 +14,9 @@ import numpy as np
 from btcnb.data.readers.archives import Member
 from btcnb.data.readers.blocks.chain import Heads
 from btcnb.data.readers.blocks.files import content, records, unmask
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, inner, outer
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, copy, inner, outer
 from btcnb.data.readers.blocks.networks import Network
-from btcnb.data.readers.blocks.parse import IntArray, compact
+from btcnb.data.readers.blocks.parse import compact
 from btcnb.errors import DataError
 
 _FIELD = 2**256 - 2**32 - 977  # the prime of secp256k1
