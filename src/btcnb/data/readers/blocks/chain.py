@@ -15,7 +15,7 @@ from btcnb.data.readers.blocks.parse import HEADER, compact
 from btcnb.errors import DataError
 
 _LOOK = 160  # bytes from the start of a block that reach behind the height in its coinbase
-UNTOLD = -1
+UNTOLD, _NO_COINBASE = -1, -2
 _HEADER = np.int64(HEADER)
 
 
@@ -74,7 +74,13 @@ def _heads(raw: Bytes, key: Bytes, found: IntArray, header: Bytes, told: IntArra
         at += 4
         if at + 1 < length and head[at] == 0:  # marker and flag
             at += 2
-        at += 1 + 36  # one input, its outpoint
+        null = at + 37 < length and head[at] == 1
+        for i in range(36 if null else 0):  # one input, its outpoint
+            null = null and head[at + 1 + i] == (0 if i < 32 else 255)
+        if not null:
+            told[row, 1] = _NO_COINBASE
+            continue
+        at += 1 + 36
         script, at = compact(head, at, length)
         old = head[0] < 2 and head[1] == 0 and head[2] == 0 and head[3] == 0  # version 1 tells no height
         if script >= 1 and at < length and not old:
@@ -90,6 +96,7 @@ def scan(files: Sequence[BlockFile], network: Network | None, default: Network) 
         rows = len(found)
         header, told = np.zeros((rows, HEADER), dtype=np.uint8), np.zeros((rows, 2), dtype=np.int64)
         _heads(raw, array(file.key), found, header, told)
+        _require_coinbases(file, found, told[:, 1])
         hashes = sha256d(header.reshape(-1), HEADER * np.arange(rows), np.full(rows, HEADER))
         named = np.full(rows, UNTOLD, dtype=np.int64)
         if file.number is None and file.named is not None:
@@ -114,6 +121,14 @@ def _records(file: BlockFile, raw: Bytes, network: Network | None) -> tuple[IntA
         problem = f"is that of {found.name}, not of {network.name}"
         raise DataError(file.source, "magic", problem, "read the files of one network at a time")
     return records(raw, file.key, found, False, file.source), found
+
+
+def _require_coinbases(file: BlockFile, found: IntArray, told: IntArray) -> None:
+    wrong = told == _NO_COINBASE
+    if wrong.any():
+        at = int(found[int(wrong.argmax()), 0])
+        problem = "behind its header stands no coinbase, so it is no block, or cut short"
+        raise DataError(file.source, f"byte {at}", problem, "fetch or copy it again")
 
 
 def _require_named(file: BlockFile, found: str) -> None:
@@ -212,9 +227,10 @@ def _require_heights(
         problem = f"neither block {heads.display(row)} nor a block linked to it tells one"
         remedy = "name the file HEIGHT-HASH.bin, or add the blocks before it"
         raise DataError(files[heads.file[row]].source, "height", problem, remedy)
-    told = heads.told[rows]
-    wrong = (height >= network.bip34) & (told >= 0) & (told != height)
-    if wrong.any():
-        place = int(wrong.argmax())
-        problem = f"{height[place]} by its name or the blocks it is linked to, but {told[place]} by its coinbase"
-        raise DataError(files[heads.file[rows[place]]].source, "height", problem, "check the file and its name")
+    due = np.where(height >= network.bip34, heads.told[rows], UNTOLD)  # what a coinbase said before is not binding
+    for told, by in ((heads.named[rows], "its name"), (due, "its coinbase")):
+        wrong = (told >= 0) & (told != height)
+        if wrong.any():
+            place = int(wrong.argmax())
+            problem = f"{told[place]} by {by}, but {height[place]} by other names or the blocks it is linked to"
+            raise DataError(files[heads.file[rows[place]]].source, "height", problem, "check the file and its name")
