@@ -91,6 +91,7 @@ def _output(one: Any, number: int) -> dict[str, Any]:
 
 def read(kind: str, folder: str) -> dict[str, Any]:
     reader = {"raw": read_blocks, "json": read_bitcoin_core}[kind]
+    warnings.simplefilter("ignore")
     with stage("read"):
         txs = reader(folder, missing="ignore", progress=False)
     size = sum(table.memory_usage(deep=True).sum() for table in (txs.transactions, txs.inputs, txs.outputs))
@@ -114,7 +115,6 @@ def main() -> None:
     if folder is None:
         raise SystemExit("No real blocks are at hand: give --folder, or set BTCNB_REAL_DATA.")
     files = sorted(Path(folder).glob("*-*.bin"))[: options.most]
-    warnings.simplefilter("ignore")
     records: list[dict[str, Any]] = []
     rate: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as place:

@@ -1,4 +1,4 @@
-"""The command `btcnb`: build the book, list its chapters, keep the notebook pairs in step, look after the store.
+"""The command `btcnb`: build the book, list its chapters, pair the notebooks, fetch data, look after the store.
 
 What the commands need is imported when they run: Ctrl-C is answered in one sentence from the first moment on.
 """
@@ -119,6 +119,14 @@ def _chapters(project: Project, options: argparse.Namespace) -> int:
     return 0
 
 
+def _fetch_blocks(project: Project, options: argparse.Namespace) -> int:
+    from btcnb.data.fetch_blocks import fetch_blocks
+
+    folder = fetch_blocks(options.to, start=options.from_height, end=options.to_height, base=options.base)
+    print(f"{len(list(folder.glob('*-*.bin')))} blocks lie in {folder}; what was there already was not fetched again.")
+    return 0
+
+
 def _list_store(project: Project, options: argparse.Namespace) -> int:
     from btcnb.store.entries import store_folder
     from btcnb.store.manage import entries
@@ -191,6 +199,15 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("chapters", help="list the chapters and their parameters")
     _add_only(command)
     command.set_defaults(run=_chapters)
+
+    command = commands.add_parser("fetch", help="download public data")
+    sources = command.add_subparsers(title="data", required=True, metavar="data")
+    action = sources.add_parser("blocks", help="real mainnet blocks that lost a fork (bitcoin-data/stale-blocks, CC0)")
+    action.add_argument("--to", type=Path, metavar="FOLDER", help="where to (a cache folder)")
+    action.add_argument("--from-height", type=int, metavar="HEIGHT", help="the first height wanted (all)")
+    action.add_argument("--to-height", type=int, metavar="HEIGHT", help="the last height wanted (all)")
+    action.add_argument("--base", metavar="URL", help="a mirror's folder of stale-blocks.csv and blocks/")
+    action.set_defaults(run=_fetch_blocks)
 
     command = commands.add_parser("store", help="list what is kept from earlier runs, or remove it")
     command.set_defaults(run=_list_store)

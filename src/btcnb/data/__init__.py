@@ -4,17 +4,20 @@ from btcnb.data.address_graph import AddressGraph
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_refusals, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
 from btcnb.data.fetch import fetch_release
+from btcnb.data.fetch_blocks import fetch_blocks
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
 from btcnb.data.landmarks import landmark_nodes, landmarks
 from btcnb.data.readers import (
     MissingOutputsWarning,
     Node,
+    attach_labels,
     attach_wallets,
     read_bitcoin_core,
     read_blocks,
     read_dumplings,
     read_etl,
+    read_labels,
     read_wallet_owners,
     write_etl,
 )
@@ -48,6 +51,7 @@ __all__ = [
     "Source",
     "Transactions",
     "Truth",
+    "attach_labels",
     "attach_wallets",
     "build_graph",
     "calibration",
@@ -58,6 +62,7 @@ __all__ = [
     "edge_features",
     "feature_names",
     "features",
+    "fetch_blocks",
     "fetch_release",
     "heuristic_clusters",
     "heuristic_merges",
@@ -74,6 +79,7 @@ __all__ = [
     "read_blocks",
     "read_dumplings",
     "read_etl",
+    "read_labels",
     "read_release",
     "read_release_splits",
     "read_wallet_owners",

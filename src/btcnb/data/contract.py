@@ -130,8 +130,9 @@ def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
     array = np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise DataError(source, where, f"has {array.ndim} dimensions", "give a list of texts")
-    fits = np.fromiter((type(value) is str and value != "" for value in array), dtype=bool, count=len(array))
-    require(fits, array, source, where, "expected text")
+    if not (set(map(type, array)) <= {str} and all(array)):  # all at once; one by one only to name the row
+        fits = np.fromiter((type(value) is str and value != "" for value in array), dtype=bool, count=len(array))
+        require(fits, array, source, where, "expected text")
     try:
         "".join(array).encode()
     except UnicodeEncodeError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -72,12 +72,12 @@ def fetch_release(
         cupboard.registry[name] = _hash(trusted[name], "registry") if name in trusted else listed[name].hash
         cupboard.urls[name] = listed[name].url
         try:
-            cupboard.fetch(name, downloader=_Resuming(target / ".partial" / name, doi, timeout))
+            cupboard.fetch(name, downloader=Resuming(target / ".partial" / name, f"doi:{doi}", timeout))
         except ValueError as error:  # pooch's word for a wrong hash; what it downloaded is gone
             raise DataError(
                 f"doi:{doi}", name, "its hash is not the one the record states", "fetch it again; if it stays, ask why"
             ) from error
-    _tidy(target / ".partial")
+    tidy(target / ".partial")
     return target
 
 
@@ -154,11 +154,21 @@ def _chosen(listed: Mapping[str, Listed], files: str | Sequence[str] | None, doi
     return names
 
 
-class _Resuming:
-    """A pooch downloader that keeps what it has got in `part`, and goes on from there."""
+class GoneError(DataError):
+    """A file that is listed and not there."""
 
-    def __init__(self, part: Path, doi: str, timeout: float) -> None:
-        self.part, self.source, self.timeout = part, f"doi:{doi}", timeout
+
+class Resuming:
+    """A pooch downloader that keeps what it has got in `part`, and goes on from there.
+
+    check: called with `part` when it is whole; where it raises, the part is removed
+    most:  bytes that the file may have
+    """
+
+    def __init__(
+        self, part: Path, source: str, timeout: float, check: Callable[[Path], None] | None = None, most: int = 2**62
+    ) -> None:
+        self.part, self.source, self.timeout, self.check, self.most = part, source, timeout, check, most
 
     def __call__(self, url: str, output_file: str, pooch: Any, check_only: bool = False) -> None:
         self.part.parent.mkdir(parents=True, exist_ok=True)
@@ -166,6 +176,7 @@ class _Resuming:
         for _ in range(_ATTEMPTS):
             try:
                 if self._advance(url):
+                    self._require_sound()
                     self.part.replace(output_file)
                     return
                 problem = "it broke off"
@@ -178,6 +189,17 @@ class _Resuming:
             "run again: it goes on where it stopped",
         )
 
+    def _require_sound(self) -> None:
+        try:
+            if self.part.stat().st_size > self.most:
+                problem = f"has more than {self.most} bytes"
+                raise DataError(self.source, self.part.name, problem, "do not trust this source")
+            if self.check is not None:
+                self.check(self.part)
+        except DataError:
+            self.part.unlink()
+            raise
+
     def _advance(self, url: str) -> bool:
         """Fetch what is missing; whether the file is whole now."""
         have = self.part.stat().st_size if self.part.exists() else 0
@@ -186,7 +208,7 @@ class _Resuming:
             if reply.status_code == requests.codes.requested_range_not_satisfiable:
                 return True  # all of it was there already; the hash has the last word
             if reply.status_code in (404, 410):
-                raise DataError(
+                raise GoneError(
                     self.source, self.part.name, f"is gone (status {reply.status_code})", "check the record"
                 )
             reply.raise_for_status()
@@ -198,10 +220,12 @@ class _Resuming:
                 while chunk := reply.raw.read1(_CHUNK):  # what has arrived, so that a break loses nothing
                     file.write(chunk)
                     got += len(chunk)
+                    if got > self.most:
+                        return True  # too much: refused when it is checked
         return size < 0 or got >= size
 
 
-def _tidy(folder: Path) -> None:
+def tidy(folder: Path) -> None:
     """Remove the folder of partial downloads, if it is empty."""
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()

@@ -11,6 +11,7 @@ from btcnb.data.readers.builder import MissingOutputsWarning, RepeatedTransactio
 from btcnb.data.readers.dumplings import read_dumplings
 from btcnb.data.readers.etl import read_etl
 from btcnb.data.readers.etl_write import write_etl
+from btcnb.data.readers.labels import attach_labels, read_labels
 from btcnb.data.readers.registry import READERS, sniff
 from btcnb.data.readers.rpc import Node
 from btcnb.data.readers.wallets import attach_wallets, read_wallet_owners
@@ -22,11 +23,13 @@ __all__ = [
     "RepeatedTransactionsWarning",
     "RewardWarning",
     "SideBranchWarning",
+    "attach_labels",
     "attach_wallets",
     "read_bitcoin_core",
     "read_blocks",
     "read_dumplings",
     "read_etl",
+    "read_labels",
     "read_wallet_owners",
     "sniff",
     "write_etl",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,9 +43,10 @@ class Joined(NamedTuple):
     source: str
 
 
-def join(parts: Sequence[Part], heads: Heads, chain: Chain, others: Others, source: str) -> Joined:
-    """Order, link and check the parts; inputs learn from the outputs that they spend."""
+def join(parts: list[Part], heads: Heads, chain: Chain, others: Others, source: str) -> Joined:
+    """Order, link and check the parts; inputs learn from the outputs that they spend. The list is emptied."""
     whole = Part(*(_stacked([part[i] for part in parts]) for i in range(len(Part._fields))))
+    parts.clear()  # or everything is in memory twice while strings are made
     rank = np.zeros(len(heads.file), dtype=np.int64)
     rank[chain.row] = np.arange(len(chain.row))
     if (np.diff(rank[whole.row]) < 0).any():

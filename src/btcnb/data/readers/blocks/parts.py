@@ -78,9 +78,7 @@ def gather(raw: Bytes, key: bytes, heads: Heads, row: IntArray) -> Batch:
 
 def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None, others: Others) -> Part:
     """Parse, check and hash a batch; what its owners are called, where they have no address, is added to `others`."""
-    parsed = _parsed(batch, heads, file)
-    ids = _checked_hashes(batch, parsed, heads, file)
-    _require_amounts(parsed, ids, file)
+    parsed, ids = require_sound(batch, heads, file)
     coinbase = parsed.place == 0
     spending = ~np.repeat(coinbase, np.diff(parsed.input_offset))  # rows of inputs that spend something
     outpoint = parsed.outpoint[spending]
@@ -108,6 +106,14 @@ def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None
         spent=spent,
         made=made,
     )
+
+
+def require_sound(batch: Batch, heads: Heads, file: BlockFile) -> tuple[Parsed, Bytes]:
+    """The batch in columns, and its transaction ids; `DataError` unless all is what the headers stand for."""
+    parsed = _parsed(batch, heads, file)
+    ids = _checked_hashes(batch, parsed, heads, file)
+    _require_amounts(parsed, ids, file)
+    return parsed, ids
 
 
 def _parsed(batch: Batch, heads: Heads, file: BlockFile) -> Parsed:
