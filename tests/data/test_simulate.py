@@ -5,15 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import fields, replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from worlds import payers_differ, simulated
 
 from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
 from btcnb.data.intervals import SPLITS
-from btcnb.data.simulate.amounts import subsidy
+from btcnb.data.simulate.amounts import DAILY_VOLATILITY, Money, subsidy
 from btcnb.data.simulate.economy import Economy
 from btcnb.errors import ParameterError
 
@@ -21,13 +23,15 @@ DUST = 546
 NULLDATA = SCRIPT_TYPES.index("nulldata")
 
 configs = st.builds(
-    lambda seed, split, size, blocks, price, rates, label: replace(
+    lambda seed, split, size, blocks, price, rates, label, disorder, mixing: replace(
         SimulationConfig.preset("tiny", seed=seed, split=split),
         transactions_per_block=size,
         blocks=blocks,
         price_usd=price,
         coinjoins=rates,
         label_share=label,
+        disorder=disorder,
+        mixing=mixing,
     ),
     seed=st.integers(0, 2**40),
     split=st.sampled_from(sorted(SPLITS)),
@@ -36,12 +40,14 @@ configs = st.builds(
     price=st.floats(100.0, 200_000.0),
     rates=st.builds(CoinJoinRates, *[st.sampled_from([0.0, 0.1, 0.5]) for _ in fields(CoinJoinRates)]),
     label=st.floats(0.0, 1.0),
+    disorder=st.sampled_from([0.0, 0.5, 1.0, 2.0, 10.0]),
+    mixing=st.sampled_from([0.0, 1.0, 4.0]),
 )
 
 
 @pytest.fixture(scope="module")
 def tiny() -> Transactions:
-    return simulate(SimulationConfig.preset("tiny"))
+    return simulated("tiny")
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -118,25 +124,29 @@ def test_the_prefix_of_an_address_tells_its_script(tiny: Transactions) -> None:
         assert all(address.startswith(start) for address in tiny.addresses[rows["address"].unique()])
 
 
-def test_change_returns_to_its_owner(tiny: Transactions) -> None:
-    assert tiny.truth is not None and tiny.truth.change is not None and tiny.truth.coinjoin is not None
-    owner, change = tiny.truth.owner, tiny.truth.change
+@pytest.mark.parametrize("disorder", [0.0, 1.0, 2.0])
+def test_change_returns_to_its_owner(disorder: float) -> None:
+    """To whoever spends: where several own the inputs, to one of them, or to the custodian who keeps their coins."""
+    txs = simulated("tiny", disorder=disorder)
+    assert txs.truth is not None and txs.truth.change is not None and txs.truth.coinjoin is not None
+    owner, change = txs.truth.owner, txs.truth.change
     with_change = np.flatnonzero(change >= 0)
-    assert len(with_change) > 0.5 * len(tiny)
-    payer = owner[tiny.inputs["address"].to_numpy()[tiny.input_offsets()[with_change]]]
-    back = owner[tiny.outputs["address"].to_numpy()[tiny.output_offsets()[with_change] + change[with_change]]]
-    assert (payer == back).all()
-    assert (tiny.truth.coinjoin[with_change] == "").all()
+    assert len(with_change) > 0.5 * len(txs)
+    payer = owner[txs.inputs["address"].to_numpy()[txs.input_offsets()[with_change]]]
+    back = owner[txs.outputs["address"].to_numpy()[txs.output_offsets()[with_change] + change[with_change]]]
+    kept = np.isin(txs.truth.mechanism, ["shared-custody", "payment-processor", "hosted-address", "payjoin"])
+    assert (payer == back)[~kept[with_change]].all()
+    keepers = {"custodian", "processor", "exchange"}
+    assert set(txs.truth.entities["kind"].to_numpy()[back[payer != back]]) <= keepers | {"user"}
+    assert (txs.truth.coinjoin[with_change] == "").all()
 
 
-def test_outside_coinjoins_all_inputs_have_one_owner(tiny: Transactions) -> None:
-    assert tiny.truth is not None and tiny.truth.coinjoin is not None
-    tx, owner = tiny.inputs["tx"].to_numpy(), tiny.truth.owner[tiny.inputs["address"].to_numpy()]
-    first = owner[tiny.input_offsets()[tx]]
-    mixed = np.zeros(len(tiny), dtype=bool)
-    mixed[tx[owner != first]] = True
+def test_in_a_tidy_world_all_inputs_outside_coinjoins_have_one_owner() -> None:
+    txs = simulated("tiny", disorder=0.0)
+    assert txs.truth is not None and txs.truth.coinjoin is not None
+    mixed = payers_differ(txs)
     assert mixed.any()
-    assert not set(tiny.truth.coinjoin[mixed]) & {"", "whirlpool-tx0"}
+    assert not set(txs.truth.coinjoin[mixed]) & {"", "whirlpool-tx0"}
 
 
 def test_segwit_shows_in_the_size(tiny: Transactions) -> None:
@@ -156,23 +166,66 @@ def test_segwit_shows_in_the_size(tiny: Transactions) -> None:
 def test_the_same_seed_gives_the_same_bytes_in_another_process(tiny: Transactions) -> None:
     code = (
         "from btcnb.data import simulate, SimulationConfig as C;"
-        "print(simulate(C.preset('tiny')).fingerprint(), simulate(C.preset('tiny', seed=1)).fingerprint())"
+        "from dataclasses import replace; tiny = C.preset('tiny');"
+        "print(simulate(tiny).fingerprint(), simulate(C.preset('tiny', seed=1)).fingerprint(),"
+        "simulate(replace(tiny, disorder=2.0, mixing=4.0)).fingerprint())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    same, other = run.stdout.split()
+    same, other, wild = run.stdout.split()
     assert same == tiny.fingerprint()
-    assert other != same
+    assert wild == simulated("tiny", disorder=2.0, mixing=4.0).fingerprint()
+    assert len({same, other, wild}) == 3
 
 
 def test_splits_differ_in_height_price_and_content() -> None:
-    chains = {split: simulate(SimulationConfig.preset("tiny", split=split)) for split in ("train1", "test")}
+    chains = {split: simulated("tiny", split) for split in SPLITS}
     heights = {split: int(txs.transactions["block_number"].iloc[0]) for split, txs in chains.items()}
-    assert heights == {"train1": 599_000, "test": 699_000}
+    assert heights == {"train1": 599_000, "train2": 624_000, "train3": 674_000, "valid": 649_000, "test": 699_000}
     assert subsidy(599_000) == 1_250_000_000
     assert subsidy(699_000) == 625_000_000
-    shared = set(chains["train1"].transactions["hash"]) & set(chains["test"].transactions["hash"])
-    assert not shared
-    assert not set(chains["train1"].addresses) & set(chains["test"].addresses)
+    for one, other in combinations(chains.values(), 2):
+        assert not set(one.transactions["hash"]) & set(other.transactions["hash"])
+        assert not set(one.addresses) & set(other.addresses)
+
+
+@pytest.mark.parametrize("disorder", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("size", ["tiny", "quick"])
+def test_there_are_about_as_many_transactions_as_wanted(size: str, disorder: float) -> None:
+    config = SimulationConfig.preset(size)
+    wanted = config.blocks * config.transactions_per_block
+    assert 0.85 * wanted < len(simulated(size, disorder=disorder)) < 1.15 * wanted
+
+
+@pytest.mark.parametrize("size", ["tiny", "quick"])
+def test_ids_of_addresses_tell_nothing_about_owners(size: str) -> None:
+    """Neighbouring ids belong to one owner as often as random pairs do, within four standard errors."""
+    txs = simulated(size)
+    assert txs.truth is not None
+    owner = txs.truth.owner
+    counts = np.bincount(owner).astype(np.float64)
+    expected = (counts * (counts - 1)).sum() / (len(owner) * (len(owner) - 1))
+    found = (owner[1:] == owner[:-1]).mean()
+    assert found == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / len(owner)))
+
+
+def test_the_price_moves_as_much_in_a_day_as_it_should() -> None:
+    moves = []
+    for seed in range(400):
+        money = Money(np.random.default_rng(seed), 10_000.0, np.zeros(6))
+        for _ in range(144):
+            money.next_block()
+        moves.append(np.log(money.satoshi_per_usd / 10_000.0))
+    assert np.std(moves) == pytest.approx(DAILY_VOLATILITY, rel=0.15)
+    assert np.mean(moves) == pytest.approx(0.0, abs=0.007)  # four standard errors
+
+
+def test_people_sleep() -> None:
+    """Blocks near two in the afternoon (UTC) hold more than those near two at night."""
+    table = simulated("quick").transactions
+    blocks = table.groupby("block_number").agg(size=("hash", "size"), time=("block_timestamp", "first"))
+    hour = blocks["time"].to_numpy() / 3600.0 % 24.0
+    day, night = (blocks["size"].to_numpy()[np.abs((hour - at + 12) % 24 - 12) < 4].mean() for at in (14.0, 2.0))
+    assert day > 1.15 * night  # the swing is ±20 %, averaged over eight hours ±17 %, with payouts that never sleep
 
 
 def test_provenance_says_that_the_data_is_simulated(tiny: Transactions) -> None:
@@ -203,6 +256,9 @@ def test_provenance_says_that_the_data_is_simulated(tiny: Transactions) -> None:
         ({"coinjoins": CoinJoinRates(whirlpool=-1.0)}, "coinjoins.whirlpool"),
         ({"coinjoins": 0.5}, "coinjoins"),
         ({"start_block": 100}, "start_block"),
+        ({"disorder": -0.1}, "disorder"),
+        ({"disorder": float("nan")}, "disorder"),
+        ({"mixing": 101.0}, "mixing"),
     ],
 )
 def test_nonsense_is_refused_by_name(changes: dict[str, object], name: str) -> None:

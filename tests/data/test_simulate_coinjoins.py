@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from worlds import simulated
 
 from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
 from btcnb.data.simulate.mixes.wasabi2 import DENOMINATIONS
@@ -39,7 +40,8 @@ class Mix:
 @pytest.fixture(scope="module")
 def chain() -> Transactions:
     config = SimulationConfig.preset("tiny", split="train3")
-    return simulate(replace(config, users=1_500, coinjoins=RATES, whirlpool_surge=0.4))
+    busy = replace(config, transactions_per_block=25)  # so that everybody also pays now and then
+    return simulate(replace(busy, users=1_500, coinjoins=RATES, whirlpool_surge=0.4))
 
 
 @pytest.fixture(scope="module")
@@ -219,3 +221,42 @@ def test_a_rate_of_zero_switches_a_protocol_off() -> None:
     txs = simulate(replace(SimulationConfig.preset("tiny"), coinjoins=CoinJoinRates(0, 0, 0, 0, 0, 0)))
     assert txs.truth is not None and txs.truth.coinjoin is not None
     assert set(txs.truth.coinjoin) == {""}
+
+
+@pytest.fixture(scope="module")
+def full() -> Transactions:
+    """An economy made for CoinJoins: half of its people mix, twenty times as often."""
+    return simulated("quick", "test", mixing=20.0, privacy_share=0.5, coinjoins=CoinJoinRates(wasabi2=0.02))
+
+
+def test_an_economy_made_for_coinjoins_has_a_hundred_of_each(full: Transactions) -> None:
+    assert full.truth is not None and full.truth.coinjoin is not None
+    names, counts = np.unique(full.truth.coinjoin.astype(str), return_counts=True)
+    assert set(names) == {"", "joinmarket", "wasabi1.0", "wasabi1.1", "wasabi2", "whirlpool", "whirlpool-tx0"}
+    assert counts.min() >= 100, dict(zip(names, counts, strict=True))
+
+
+def test_rounds_of_wasabi_2_are_as_large_as_real_ones(full: Transactions) -> None:
+    """Median of 190 inputs in real rounds; wallets register several coins, at most ten."""
+    assert full.truth is not None and full.truth.coinjoin is not None
+    rounds = np.flatnonzero(full.truth.coinjoin == "wasabi2")
+    inputs = np.diff(full.input_offsets())[rounds]
+    assert inputs.min() >= 120 and inputs.max() <= 260
+    assert np.median(inputs) == pytest.approx(190, abs=15)
+    rows = full.inputs[full.inputs["tx"].isin(rounds)]
+    brought = rows.groupby(["tx", full.truth.owner[rows["address"]]]).size()
+    assert brought.max() <= 10
+    assert brought.mean() > 1.5
+    assert (brought > 1).mean() > 0.3
+
+
+def test_mixing_scales_all_protocols() -> None:
+    """Expected numbers at tiny: mixing times the rates, summed over 180 blocks; a Poisson number of rounds, some of
+    which find too few peers."""
+    found = {}
+    for mixing in (0.0, 1.0, 4.0):
+        truth = simulated("tiny", mixing=mixing).truth
+        assert truth is not None and truth.coinjoin is not None
+        found[mixing] = int((truth.coinjoin != "").sum())
+    assert found[0.0] == 0
+    assert 2 * found[1.0] < found[4.0] < 6 * found[1.0]

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from btcnb.data.simulate.coins import hash_word
-from btcnb.data.simulate.ledger import Ledger
-from btcnb.data.simulate.orders import OP_RETURN, SWEEP, Orders
-from btcnb.data.simulate.programs import NUMBER
+from btcnb.data.simulate.disorder import NUMBER as MECHANISM
+from btcnb.data.simulate.ledger import TX_FIELDS, Ledger
+from btcnb.data.simulate.orders import OP_RETURN, PAYJOIN, SWEEP, Orders
+from btcnb.data.simulate.programs import CHANGE, CHANGE_SCRIPT, CHANGE_TO_MAIN, LEAST, NUMBER, PAYEE_PAYS
+from btcnb.data.simulate.scripts import P2WPKH
 from btcnb.data.simulate.spending import LEAST_OUTPUT, SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF
 
 HEIGHT = 600_000
@@ -28,8 +30,7 @@ class Town:
         return [bool(done) for done in self.ledger.execute(self.orders.table())]
 
     def transaction(self, tx: int = 0) -> dict[str, int]:
-        names = ("block", "version", "lock_time", "sequence", "size", "virtual_size", "fee", "change", "protocol")
-        return dict(zip(names, self.ledger.book.tx[tx].tolist(), strict=True))
+        return dict(zip(TX_FIELDS, self.ledger.book.tx[tx].tolist(), strict=True))
 
     def spent(self) -> list[int]:
         return self.ledger.book.input_coin[: self.ledger.book.counts[2]].tolist()
@@ -39,6 +40,10 @@ class Town:
         book = self.ledger.book
         rows = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == tx]
         return [(int(book.address_wallet[book.coin_address[c]]), int(book.coin_value[c])) for c in rows]
+
+    def habit(self, column: int, value: int) -> None:
+        """Give the payer's program another habit."""
+        self.ledger.book.programs[self.ledger.book.wallet_program[0], column] = value
 
 
 def test_a_payment_spends_the_smallest_sufficient_coin_and_returns_change() -> None:
@@ -172,3 +177,93 @@ def test_bip69_orders_inputs_by_hash_and_outputs_by_value() -> None:
     assert values == sorted(values)
     change = town.transaction()["change"]
     assert town.outputs()[change][0] == 0
+
+
+# --- habits that mislead heuristics ---
+
+
+def test_where_the_payee_bears_the_fee_the_change_stays_round() -> None:
+    town = Town("hardware-wrapped", [1_000_000])
+    town.habit(PAYEE_PAYS, 1)
+    town.orders.pay(0, wallet=1, value=300_000)
+    assert town.run() == [True]
+    assert town.outputs() == [(1, 300_000 - town.transaction()["fee"]), (0, 700_000)]
+
+
+def test_a_payee_who_could_not_bear_the_fee_gets_the_stated_amount() -> None:
+    town = Town("hardware-wrapped", [1_000_000], rate=30.0)
+    town.habit(PAYEE_PAYS, 1)
+    town.orders.pay(0, wallet=1, value=2_000)
+    assert town.run() == [True]
+    assert town.outputs() == [(1, 2_000), (0, 998_000 - town.transaction()["fee"])]
+
+
+@pytest.mark.parametrize(("coins", "spent"), [([900_000, 200_000, 500_000], [0, 1]), ([900_000], [0])])
+def test_overspending_takes_a_second_coin_if_there_is_one(coins: list[int], spent: list[int]) -> None:
+    town = Town("web-legacy", coins)
+    town.habit(LEAST, 2)
+    town.orders.pay(0, wallet=1, value=150_000)
+    assert town.run() == [True]
+    assert sorted(town.spent()) == spent
+
+
+def test_fixed_change_returns_to_one_address_while_payees_get_fresh_ones() -> None:
+    town = Town("web-legacy", [500_000] * 4)
+    town.habit(CHANGE, CHANGE_TO_MAIN)
+    for _ in range(3):
+        town.orders.pay(0, wallet=1, value=150_000)
+    assert town.run() == [True] * 3
+    book = town.ledger.book
+    made = np.flatnonzero(book.coin_tx[: book.counts[1]] >= 0)
+    owner = book.address_wallet[book.coin_address[made]]
+    assert len(set(book.coin_address[made][owner == 0])) == 1
+
+
+def test_change_of_another_type() -> None:
+    town = Town("web-legacy", [500_000])
+    town.habit(CHANGE_SCRIPT, P2WPKH)
+    town.orders.pay(0, wallet=1, value=150_000)
+    town.run()
+    book = town.ledger.book
+    change = 1 + town.transaction()["change"]  # the one coin from before stands first
+    assert book.address_script[book.coin_address[change]] == P2WPKH
+    assert book.address_wallet[book.coin_address[change]] == 0
+
+
+def payjoin(with_coin: bool) -> Town:
+    """Wallet 0 pays 50,000 to wallet 1, who may add a coin of 77,000."""
+    town = Town("hardware-wrapped", [200_000])
+    if with_coin:
+        town.ledger.endow(town.ledger.receive_addresses(np.array([1])), np.array([77_000]))
+    town.orders.pay(0, wallet=1, value=50_000, mode=PAYJOIN, companion=1, mechanism=MECHANISM["payjoin"])
+    assert town.run() == [True]
+    return town
+
+
+def test_in_a_payjoin_the_payee_gets_its_coin_back_on_top() -> None:
+    town = payjoin(with_coin=True)
+    tx = town.transaction()
+    assert sorted(town.spent()) == [0, 1]
+    assert town.outputs() == [(1, 127_000), (0, 150_000 - tx["fee"])]
+    assert tx["mechanism"] == MECHANISM["payjoin"]
+
+
+def test_a_payee_without_a_coin_is_just_paid() -> None:
+    town = payjoin(with_coin=False)
+    tx = town.transaction()
+    assert town.outputs() == [(1, 50_000), (0, 150_000 - tx["fee"])]
+    assert tx["mechanism"] == 0
+
+
+def test_whoever_keeps_the_coins_of_an_address_spends_them() -> None:
+    """Wallet 1 shows an address of its account with wallet 0, which sweeps it with its own."""
+    programs = np.array([NUMBER["web-legacy"], NUMBER["web-legacy"], NUMBER["web-legacy"]], dtype=np.int64)
+    town = Town("web-legacy", [])
+    town.ledger = Ledger(np.random.default_rng(0), programs, keepers=np.array([0, 0, 2]))
+    town.ledger.height = HEIGHT
+    town.ledger.endow(town.ledger.receive_addresses(np.array([0, 1])), np.array([60_000, 80_000]))
+    assert town.ledger.balance.tolist() == [140_000, 0, 0]
+    town.orders.pay(0, wallet=2, mode=SWEEP, most_inputs=10)
+    assert town.run() == [True]
+    assert sorted(town.spent()) == [0, 1]
+    assert town.transaction()["mechanism"] == MECHANISM["hosted-address"]

@@ -185,3 +185,29 @@ def test_a_new_preset_elsewhere_does_not_change_what_is_simulated() -> None:
     data = Source(size="tiny", seed=3)
     assert dict(data.simulation)["blocks"] == data.economy("test").blocks == 180
     assert data.sample == 100
+
+
+def test_disorder_reaches_the_economy_and_is_said(graphs) -> None:
+    tidy, usual = Source.of(size="tiny", seed=3, disorder=0.0), Source.of(size="tiny", seed=3)
+    assert usual.disorder == usual.economy("test").disorder == 1.0
+    assert tidy.economy("test") == replace(usual.economy("test"), disorder=0.0)
+    assert tidy != usual
+    assert "disorder 0" in tidy.words and "disorder" not in usual.words
+    assert load_graph(usual, "test").fingerprint() == graphs["test"].fingerprint()
+    chain = load_transactions(tidy, "test", sampled=False)
+    assert chain.truth is not None and set(chain.truth.mechanism) == {""}
+    wild = load_transactions(Source.of(size="tiny", seed=3, disorder=2.0), "test", sampled=False)
+    assert wild.truth is not None and len(set(wild.truth.mechanism)) > 5
+
+
+def test_the_mechanism_is_kept_in_samples(graphs) -> None:
+    sample = load_split_transactions("valid", "tiny", seed=3, sampled=True)
+    chain = load_split_transactions("valid", "tiny", seed=3)
+    told = dict(zip(chain.transactions["hash"], chain.truth.mechanism, strict=True))
+    assert [told[name] for name in sample.transactions["hash"]] == sample.truth.mechanism.tolist()
+
+
+@pytest.mark.parametrize("disorder", [-1.0, 11.0, float("nan"), "much"])
+def test_nonsense_disorder_is_refused(disorder: object) -> None:
+    with pytest.raises(ParameterError, match="disorder"):
+        Source.of(size="tiny", disorder=disorder)  # type: ignore[arg-type]

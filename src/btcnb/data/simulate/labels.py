@@ -45,13 +45,12 @@ def _coverage(
     """Per entity: the share of its addresses that are labelled; `share` on average over addresses."""
     bias = np.exp(rng.normal(0.0, dial("label-bias"), len(public)))
     held = np.bincount(owner[public[owner]], minlength=len(public)).astype(np.float64)
-    coverage = np.minimum(1.0, share * bias)
-    for _ in range(20):  # coverage is capped at 1: raise the others until the average fits
-        mean = float((coverage * held).sum() / max(held.sum(), 1.0))
-        if mean <= 0 or abs(mean - share) < 1e-3 * share:
-            break
-        coverage = np.minimum(1.0, coverage * share / mean)
-    return coverage
+    low, high = -50.0, 50.0  # logarithm of what all are multiplied with; coverage is capped at 1, so it is searched
+    for _ in range(60):
+        middle = (low + high) / 2
+        mean = float((np.minimum(1.0, bias * np.exp(middle)) * held).sum() / max(held.sum(), 1.0))
+        low, high = (middle, high) if mean < share else (low, middle)
+    return np.minimum(1.0, bias * np.exp(high))
 
 
 def _aliased(

@@ -1,0 +1,107 @@
+"""The years: what real blocks tell reaches the simulated chain, which goes the way the years went."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import simulated
+
+from btcnb.data import chain_measures as chain
+from btcnb.data.simulate.eras import ERAS, FIRST_OF_2020, FIRST_OF_2021, era_of
+from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG
+
+ECONOMIES = {
+    "2019": (("train1", 0), ("train1", 1), ("train1", 2)),
+    "2020": (("train2", 0), ("valid", 0), ("train2", 1)),
+    "2021": (("train3", 0), ("test", 0), ("test", 1)),
+}
+"""Three simulated economies of each year: interval and seed."""
+OUTPUT_TYPES = tuple(chain.type_name("outputs", name) for name in chain.SHOWN_TYPES)
+INPUT_TYPES = tuple(chain.type_name("inputs", name) for name in chain.SHOWN_TYPES)
+NOTES = tuple(chain.op_return_name(number) for number in (2, 3))
+ROUND = tuple(chain.round_name(zeros) for zeros in chain.ZEROS)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, list[dict[str, float]]]:
+    return {
+        year: [chain.chain_measures(simulated("quick", split, seed)) for split, seed in economies]
+        for year, economies in ECONOMIES.items()
+    }
+
+
+def test_blocks_belong_to_their_year() -> None:
+    assert era_of(FIRST_OF_2020 - 1).year == era_of(481_824).year == "2019"
+    assert era_of(FIRST_OF_2020).year == era_of(FIRST_OF_2021 - 1).year == "2020"
+    assert era_of(FIRST_OF_2021).year == era_of(900_000).year == "2021"
+    assert tuple(ERAS) == chain.YEARS
+
+
+@pytest.mark.parametrize("year", chain.YEARS)
+def test_shares_of_an_era_are_shares(year: str) -> None:
+    era = ERAS[year]
+    kinds, shares = era.marks()
+    assert len(set(kinds)) == 16
+    assert shares.sum() == pytest.approx(1.0)
+    real = chain.real_chain(year)
+    segwit = sum(share for kind, share in zip(kinds, shares, strict=True) if kind.segwit)
+    assert 100 * segwit == pytest.approx(real[chain.MARKS[3]], abs=0.01)
+    version = sum(share for kind, share in zip(kinds, shares, strict=True) if kind.version == 1)
+    assert 100 * version == pytest.approx(real[chain.MARKS[0]], abs=0.01)
+    for has in (True, False):
+        assert era.scripts(has)[1].sum() == pytest.approx(1.0)
+        assert (era.scripts(has)[1] >= 0).all()
+    assert set(era.scripts(False)[0]) == {P2PKH, P2SH_MULTISIG}
+    assert set(era.scripts(True)[0]) == {P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG}
+    assert (np.diff(era.roundness()) <= 0).all()
+
+
+@pytest.mark.parametrize("year", chain.YEARS)
+def test_a_thousand_script_types_stand_for_all_wallets(year: str) -> None:
+    era = ERAS[year]
+    kinds, shares = era.marks()
+    segwit = sum(share for kind, share in zip(kinds, shares, strict=True) if kind.segwit)
+    types = era.all_scripts()
+    assert len(types) == 1000
+    assert np.isin(types, [P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG]).mean() == pytest.approx(segwit, abs=0.002)
+    assert (types == P2WPKH).mean() == pytest.approx(segwit * era.native, abs=0.002)
+
+
+@pytest.mark.parametrize("year", chain.YEARS)
+@pytest.mark.parametrize(
+    ("names", "mean", "single"),
+    [
+        (chain.SHAPES, 6.0, 8.0),
+        (chain.MARKS, 6.0, 10.0),
+        (NOTES, 3.0, 4.0),
+        (ROUND, 6.0, 8.0),
+        ((chain.PAID_BACK,), 6.0, 8.0),
+        (OUTPUT_TYPES, 6.0, 8.0),
+        (INPUT_TYPES, 9.0, 12.0),
+    ],
+)
+def test_simulated_years_look_like_real_blocks(
+    measured: dict[str, list[dict[str, float]]], year: str, names: tuple[str, ...], mean: float, single: float
+) -> None:
+    """Points of per cent, at size quick: the mean of three economies, and each of them.
+
+    Types of inputs are the weakest: simulated exchanges sweep addresses of all types. The longest tails (99th
+    percentiles) and reuse within a block depend on the size of blocks and are not held here.
+    """
+    real = chain.real_chain(year)
+    far = {}
+    for name in names:
+        apart = np.array([found[name] - real[name] for found in measured[year]])
+        if abs(apart.mean()) > mean or np.abs(apart).max() > single:
+            far[name] = np.round(apart, 1).tolist()
+    assert not far
+
+
+def test_the_years_differ_the_way_real_ones_do(measured: dict[str, list[dict[str, float]]]) -> None:
+    """From 2019 to 2021: more SegWit, fewer tokens and timestamps, more transactions with one output, less round."""
+    names = (chain.MARKS[3], chain.MARKS[0], *NOTES, chain.SHAPES[0], OUTPUT_TYPES[0], OUTPUT_TYPES[2], ROUND[0])
+    first, last = (chain.real_chain(year) for year in ("2019", "2021"))
+    for name in names:
+        before, after = (np.mean([found[name] for found in measured[year]]) for year in ("2019", "2021"))
+        assert np.sign(after - before) == np.sign(last[name] - first[name]), name
+        assert abs(after - before) > 0.5 * abs(last[name] - first[name]), name
