@@ -8,7 +8,6 @@ from tqdm import tqdm
 
 from btcnb.data.simulate.actors.anchors import Anchors, Tokens
 from btcnb.data.simulate.actors.exchanges import Exchanges
-from btcnb.data.simulate.actors.lightning import Lightning
 from btcnb.data.simulate.actors.merchants import Merchants
 from btcnb.data.simulate.actors.pools import Pools
 from btcnb.data.simulate.actors.users import Users
@@ -20,6 +19,7 @@ from btcnb.data.simulate.eras import Era, era_of
 from btcnb.data.simulate.habits import careless, marked, wallet_habits
 from btcnb.data.simulate.ledger import Ledger
 from btcnb.data.simulate.mixes import small
+from btcnb.data.simulate.mixes.lightning import Lightning
 from btcnb.data.simulate.mixes.schedule import CoinJoins
 from btcnb.data.simulate.orders import Orders
 from btcnb.data.simulate.programs import PROGRAMS

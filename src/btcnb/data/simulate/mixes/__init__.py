@@ -1,4 +1,4 @@
-"""Simulated CoinJoins, each with its real denominations, round sizes, fees and order of inputs and outputs."""
+"""What several people sign together: CoinJoins with their real denominations, round sizes, fees and order; channels."""
 
 from btcnb.data.coinjoin import PROTOCOLS
 
