@@ -13,7 +13,14 @@ from hypothesis.extra.numpy import arrays
 
 from btcnb.data import AddressGraph
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
-from btcnb.data.features import edge_feature_names, edge_features, feature_names, features, scale_column
+from btcnb.data.features import (
+    AMOUNT_COLUMNS,
+    edge_feature_names,
+    edge_features,
+    feature_names,
+    features,
+    scale_column,
+)
 from btcnb.errors import DataError, ParameterError
 
 
@@ -82,7 +89,23 @@ def test_columns_names_and_types() -> None:
     assert names[:14] == list(NODE_COLUMNS[1:])
     assert names[14:] == [f"{verb}_{kind}_usd" for kind in ("sent", "received") for verb in ("min", "max", "total")]
     for position, name in enumerate(names[:14]):
-        assert np.allclose(X[:, position], scale_column(graph.nodes[name].to_numpy(np.float64)), atol=1e-5)
+        values = graph.nodes[name].to_numpy(np.float64) / (1e8 if name in AMOUNT_COLUMNS else 1)
+        assert np.allclose(X[:, position], scale_column(values), atol=1e-5)
+
+
+def test_amounts_are_bitcoins_unless_satoshi_are_asked_for() -> None:
+    """0, e−1, e²−1, … bitcoins have logarithms 0, 1, 2, …: equal steps in bitcoins, not in satoshi."""
+    graph = random_graph(number=101)
+    bitcoins = np.expm1(np.arange(101) / 10)
+    graph.nodes["total_sent"] = np.round(bitcoins * 1e8)
+    column = feature_names().index("total_sent")
+    assert np.allclose(features(graph)[:, column], (np.arange(101) - 5) / 90, atol=1e-6)
+    assert np.array_equal(features(graph), features(graph, unit="bitcoin"))
+    satoshi = features(graph, unit="satoshi")
+    assert np.allclose(satoshi[:, column], scale_column(graph.nodes["total_sent"].to_numpy()), atol=1e-6)
+    assert not np.allclose(satoshi[:, column], features(graph)[:, column], atol=0.1)
+    same = [position for position, name in enumerate(feature_names()) if name not in AMOUNT_COLUMNS]
+    assert np.array_equal(satoshi[:, same], features(graph)[:, same]), "counts, blocks and dollars have no such unit"
 
 
 def test_dollars_are_taken_at_the_first_day() -> None:
@@ -121,7 +144,8 @@ def test_each_graph_is_scaled_by_itself() -> None:
     larger["total_sent"] = (larger["total_sent"] + 1) * 1_000 - 1  # log(1+x) + log(1000)
     other = AddressGraph(larger, graph.edges, graph.clusters, meta=graph.meta)
     column = feature_names().index("total_sent")
-    assert np.allclose(features(graph)[:, column], features(other)[:, column], atol=1e-5)
+    near = [features(each, unit="satoshi")[:, column] for each in (graph, other)]
+    assert np.allclose(*near, atol=1e-5)
 
 
 def test_edge_features() -> None:
@@ -131,6 +155,9 @@ def test_edge_features() -> None:
     assert edge_feature_names() == [*EDGE_COLUMNS[2:], "min_sent_usd", "max_sent_usd", "total_sent_usd"]
     assert np.allclose(X[:, 2], scale_column(graph.edges["total"].to_numpy(np.float64)), atol=1e-5)
     assert edge_features(graph, usd=False).shape == (400, 6)
+    amounts = graph.edges["total_sent"].to_numpy(np.float64)
+    assert np.allclose(X[:, 5], scale_column(amounts / 1e8), atol=1e-5)
+    assert np.allclose(edge_features(graph, unit="satoshi")[:, 5], scale_column(amounts), atol=1e-5)
 
 
 def test_bad_calls_are_refused() -> None:
@@ -139,6 +166,8 @@ def test_bad_calls_are_refused() -> None:
         features(graph, blocks="late")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="percentiles"):
         features(graph, percentiles=(95, 5))
+    with pytest.raises(ParameterError, match="unit is 'btc'"):
+        features(graph, unit="btc")  # type: ignore[arg-type]
     graph.nodes.loc[3, "max_sent"] = -4
     with pytest.raises(DataError, match="max_sent: holds a negative value"):
         features(graph)

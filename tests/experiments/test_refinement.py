@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from btcnb.cluster import dendrograms, linkage
+from btcnb.cluster import dendrograms, linkage, refine
 from btcnb.errors import DataError
 from btcnb.experiments import refinement
 
@@ -66,3 +66,26 @@ def test_wrong_share_of_merges() -> None:
     assert len(judged) == 5
     assert int(judged["wrong"].sum()) == 3
     assert refinement.judged_merges(dendrograms(X, np.arange(6)), owners).empty
+
+
+def test_both_readings_of_inconsistency_are_those_of_refine() -> None:
+    rng = np.random.default_rng(4)
+    points, labels = rng.normal(size=(60, 5)), np.repeat([0, 1, 2], 20)
+    table = refinement.inconsistency_readings(points, dendrograms(points, labels), (0.5, 2.0))
+    assert table["reading"].tolist() == ["coefficients"] * 2 + ["heights"] * 2
+    rules = {"coefficients": "inconsistency", "heights": "inconsistency-height"}
+    for row in table.itertuples():
+        found = refine(points, labels, cut=rules[row.reading], alpha=row.alpha)
+        assert row.threshold == pytest.approx(found.threshold)
+        assert row.clusters == len(np.unique(found.partition))
+        assert row.undone == pytest.approx(len(found.suspicious) / 57)
+
+
+def test_a_coefficient_above_the_ceiling_undoes_nothing() -> None:
+    """With depth 2 no coefficient exceeds 2/√3, so a threshold above it separates nobody; heights may still pass it."""
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    forest = dendrograms(points, np.zeros(300, dtype=int), "ward")
+    table = refinement.inconsistency_readings(points, forest, (3.0,)).set_index("reading")
+    assert table.loc["coefficients", "threshold"] > 2 / np.sqrt(3)
+    assert table.loc["coefficients", "undone"] == 0 and table.loc["coefficients", "clusters"] == 1
+    assert table.loc["heights", "undone"] > 0

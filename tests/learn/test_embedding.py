@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
-from planted import planted
+from planted import address_graph, planted
 
 from btcnb.errors import DataError, ParameterError
-from btcnb.learn import Encoder, TrainConfig, embed, layer_outputs, prepare_arrays
+from btcnb.learn import Encoder, TrainConfig, embed, layer_outputs, prepare, prepare_arrays, train
 from btcnb.learn.embedding import blocks
 
 OPTIONS = [*product(["gat", "gcn", "sage"], [True, False], [False]), ("gat", True, True)]
@@ -97,3 +98,31 @@ def test_a_row_without_direction_stays_zero():
 def test_a_graph_with_other_features_is_refused():
     with pytest.raises(ParameterError, match="3 features"):
         embed(encoder(planted()), planted(features=3))
+
+
+@pytest.mark.parametrize("edge_features", [False, True])
+def test_a_model_reads_amounts_in_the_unit_it_learnt(edge_features):
+    graph = address_graph()
+    in_bitcoin, in_satoshi = (prepare(graph, edge_features=edge_features, unit=u) for u in ("bitcoin", "satoshi"))
+    model = encoder(in_satoshi, unit="satoshi", edge_features=edge_features)
+    np.testing.assert_array_equal(embed(model, graph), embed(model, in_satoshi))
+    unaware = prepare_arrays(
+        in_bitcoin.x, in_bitcoin.edge_index(), graph.labels(), in_bitcoin.edge_attr, symmetrise=False
+    )
+    assert not np.allclose(embed(model, unaware), embed(model, graph), atol=1e-3), "the unit is felt"
+    for call in (embed, layer_outputs):
+        with pytest.raises(
+            DataError, match="unit: amounts are in bitcoin, not satoshi; prepare it with unit='satoshi'"
+        ):
+            call(model, in_bitcoin)
+
+
+def test_training_prepares_graphs_in_its_unit_and_refuses_another():
+    config = TrainConfig(epochs=0, heads=2, hidden=6, output=5, unit="satoshi")
+    graph = address_graph()
+    given, prepared = (train(config, each, progress=False) for each in (graph, prepare(graph, unit="satoshi")))
+    other = train(replace(config, unit="bitcoin"), graph, progress=False)
+    assert given.record["data"] == prepared.record["data"] != other.record["data"]
+    assert (given.record["unit"], other.record["unit"]) == ("satoshi", "bitcoin")
+    with pytest.raises(DataError, match="training graph 1: unit"):
+        train(config, prepare(graph), progress=False)

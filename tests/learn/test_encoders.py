@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 
 import numpy as np
@@ -192,3 +193,9 @@ def test_a_configuration_survives_json():
     assert TrainConfig.from_json(config.to_json()) == config
     with pytest.raises(ParameterError, match="warmth"):
         TrainConfig.from_json('{"warmth": 1}')
+
+
+def test_a_configuration_without_a_unit_is_of_the_time_of_satoshi():
+    written = json.loads(TrainConfig(seed=7).to_json())
+    assert written.pop("unit") == "bitcoin"
+    assert TrainConfig.from_json(json.dumps(written)) == TrainConfig(seed=7, unit="satoshi")

@@ -1,5 +1,8 @@
 """The transcription is checked by recomputation: a mistyped digit breaks a sum, a score or a mark."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -98,3 +101,29 @@ def test_numbers_are_numbers() -> None:
             if column.endswith("_sd"):
                 assert pd.api.types.is_numeric_dtype(frame[column])
                 assert (frame[column].dropna() >= 0).all()
+
+
+HEADINGS = {
+    "Section": "1 2 3 3.1 3.2 3.3 3.4 4 4.1 4.2 5 5.1 5.2 6 6.1 6.2 6.3 6.3.1 6.3.2",
+    "Appendix": "A A.1 A.1.1 A.1.2 A.2 A.3 B B.1 B.2 B.3 B.4 B.5 C C.1 C.1.1 C.1.2 C.2 D D.1 D.2 D.3 D.4 E F F.1 F.2 G",
+    "Table": " ".join(map(str, range(1, 12))),
+}
+"""The numbered headings and tables of the paper, in the order of its source."""
+
+
+@pytest.mark.parametrize("name", ["text", "theory_checks"])
+def test_every_number_is_quoted_from_a_place_that_exists(name: str) -> None:
+    for where in paper.table(name)["where"]:
+        kind, _, number = where.partition(" ")
+        assert number in HEADINGS[kind].split(), where
+
+
+def test_chapters_refer_to_places_that_exist() -> None:
+    chapters = sorted(Path(__file__).parents[2].glob("notebooks/*.md"))
+    found = [
+        (path.name, kind, number)
+        for path in chapters
+        for kind, number in re.findall(r"\b(Section|Appendix|Table) ([0-9A-H](?:\.[0-9]+)*)\b", path.read_text("utf-8"))
+    ]
+    assert found
+    assert [place for place in found if place[2] not in HEADINGS[place[1]].split()] == []

@@ -4,61 +4,94 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import wasserstein_distance
 
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.features import feature_names, features
+from btcnb.data.features import AMOUNT_COLUMNS, SATOSHI_PER, Unit, feature_names, features
+from btcnb.gates import choice
 
 FloatArray = npt.NDArray[np.float32]
 
 
-def feature_shift(graphs: Mapping[str, AddressGraph]) -> pd.DataFrame:
-    """Per column of the node table: how far two graphs lie apart `before` and `after` scaling, and the column's `kind`.
+def feature_shift(graphs: Mapping[str, AddressGraph], unit: Unit = "bitcoin") -> pd.DataFrame:
+    """Per column of `features`: how far two graphs lie apart `before` and `after` scaling, and the column's `kind`.
 
     The distance is Wasserstein's, after the logarithm, in units of a graph's own 5–95 % range, over the nodes that have
-    a value; the median over pairs of graphs. NaN where no two graphs have values. `kind`: block numbers, amounts,
-    counts.
+    a value; the median over pairs of graphs. NaN where no two graphs have values. `kind`: block numbers, amounts (in
+    `unit`), counts, and, where every graph knows its price, dollars.
     """
-    scaled = {name: features(graph, usd=False) for name, graph in graphs.items()}
-    columns = feature_names(usd=False)
-    rows = [_shift(graphs, scaled, column, position) for position, column in enumerate(columns)]
+    choice("unit", unit, get_args(Unit))
+    usd = all(graph.meta.get("price_usd") is not None for graph in graphs.values())
+    scaled = {name: features(graph, usd=usd, unit=unit) for name, graph in graphs.items()}
+    columns = feature_names(usd=usd)
+    rows = [_shift(graphs, scaled, column, position, unit) for position, column in enumerate(columns)]
     table = pd.DataFrame(rows, index=columns, columns=["before", "after"])
     return table.assign(kind=[_kind(column) for column in columns])
 
 
-def dollar_correlation(graph: AddressGraph) -> float:
-    """The lowest correlation between a scaled column in US dollars and its twin in satoshi; NaN without a price."""
+def dollar_correlations(graph: AddressGraph) -> pd.DataFrame:
+    """Pearson's correlation of each scaled dollar column with its twin, one row per amount, one column per unit.
+
+    Over the nodes that have a value: where it is missing both twins are 0, which says nothing. Ranks always agree; what
+    is measured is how differently the two bend the same order. NaN without a price, or where a column is constant.
+    """
+    units = get_args(Unit)
+    table = pd.DataFrame(np.nan, index=pd.Index(AMOUNT_COLUMNS, name="amount"), columns=list(units))
     if graph.meta.get("price_usd") is None:
-        return float("nan")
-    scaled = dict(zip(feature_names(), features(graph, usd=True).T.astype(np.float64), strict=True))
-    twins = [(values, scaled[name[: -len("_usd")]]) for name, values in scaled.items() if name.endswith("_usd")]
-    vary = [pair for pair in twins if np.ptp(pair[0]) > 0 and np.ptp(pair[1]) > 0]
-    return min((float(np.corrcoef(*pair)[0, 1]) for pair in vary), default=float("nan"))
+        return table
+    names = feature_names()
+    for unit in units:
+        scaled = features(graph, usd=True, unit=unit).astype(np.float64)
+        for amount in AMOUNT_COLUMNS:
+            known = graph.nodes[amount].notna().to_numpy()
+            twins = [scaled[known, names.index(name)] for name in (amount, f"{amount}_usd")]
+            if all(len(values) and np.ptp(values) > 0 for values in twins):
+                table.loc[amount, unit] = np.corrcoef(*twins)[0, 1]
+    return table
 
 
 def _shift(
-    graphs: Mapping[str, AddressGraph], scaled: Mapping[str, FloatArray], column: str, position: int
+    graphs: Mapping[str, AddressGraph], scaled: Mapping[str, FloatArray], column: str, position: int, unit: Unit
 ) -> tuple[float, float]:
-    known = {name: graph.nodes[column].notna().to_numpy() for name, graph in graphs.items()}
-    known = {name: rows for name, rows in known.items() if rows.any()}
-    logs = {name: np.log1p(graphs[name].nodes[column].to_numpy(dtype=float)[rows]) for name, rows in known.items()}
+    raw = {name: graph.nodes[column.removesuffix("_usd")].to_numpy(dtype=float) for name, graph in graphs.items()}
+    known = {name: ~np.isnan(values) for name, values in raw.items() if not np.isnan(values).all()}
+    logs = {name: np.log1p(raw[name][rows] * _per_satoshi(graphs[name], column, unit)) for name, rows in known.items()}
     ranges = [np.ptp(np.percentile(values, [5, 95])) or np.ptp(values) for values in logs.values()]
     spread = float(np.median(ranges)) if ranges else 0.0
     pairs = list(combinations(known, 2))
     if not pairs or not spread:
         return float("nan"), float("nan")
-    after = {name: scaled[name][rows, position] for name, rows in known.items()}
+    after = {name: scaled[name][rows, position].astype(np.float64) for name, rows in known.items()}
+    for values in (*logs.values(), *after.values()):
+        values.sort()
     return (
-        float(np.median([wasserstein_distance(logs[i], logs[j]) / spread for i, j in pairs])),
-        float(np.median([wasserstein_distance(after[i], after[j]) for i, j in pairs])),
+        float(np.median([_earth_movers(logs[i], logs[j]) / spread for i, j in pairs])),
+        float(np.median([_earth_movers(after[i], after[j]) for i, j in pairs])),
     )
+
+
+def _earth_movers(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Wasserstein's distance of two samples, sorted already: each meets several others, and sorting is the cost."""
+    both = np.concatenate([one, other])
+    both.sort(kind="stable")  # which merges two sorted runs in one pass
+    below = [np.searchsorted(values, both[:-1], side="right") / len(values) for values in (one, other)]
+    return float(np.abs(below[0] - below[1]) @ np.diff(both))
+
+
+def _per_satoshi(graph: AddressGraph, column: str, unit: Unit) -> float:
+    """What the values of a column are multiplied by before the logarithm."""
+    if column.endswith("_usd"):
+        return float(graph.meta["price_usd"]) / SATOSHI_PER["bitcoin"]
+    return 1 / SATOSHI_PER[unit] if column in AMOUNT_COLUMNS else 1.0
 
 
 def _kind(column: str) -> str:
     if column.startswith(("first", "last")):
         return "block numbers"
-    return "amounts" if "sent" in column or "received" in column else "counts"
+    if column.endswith("_usd"):
+        return "dollars"
+    return "amounts" if column in AMOUNT_COLUMNS else "counts"

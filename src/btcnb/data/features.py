@@ -1,8 +1,9 @@
 """Node and edge features as the GNN sees them (paper, appendix "Feature Preprocessing").
 
 Every column of the node (or edge) table goes through x ↦ log(1+x), then through min–max scaling between its own 5th
-and 95th percentile in this graph, and missing values become 0. Amounts appear twice: in satoshi, and in US dollars at
-the price of the graph's first day.
+and 95th percentile in this graph, and missing values become 0. Amounts appear twice: in bitcoins, and in US dollars at
+the price of the graph's first day. Graphs hold whole satoshi; the unit matters because the logarithm bends where x is
+about 1: log(1 + bitcoins) is nearly linear for most payments, log(1 + satoshi) is a logarithm throughout.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from btcnb.gates import choice, flag, instance
 
 FloatArray = npt.NDArray[np.float32]
 Blocks = Literal["absolute", "relative"]
+Unit = Literal["bitcoin", "satoshi"]
 
 NODE_FEATURES = NODE_COLUMNS[1:]
 EDGE_FEATURES = EDGE_COLUMNS[2:]
@@ -34,6 +36,8 @@ BLOCK_COLUMNS = (
     "last_seen",
 )
 AMOUNT_COLUMNS = ("min_sent", "max_sent", "total_sent", "min_received", "max_received", "total_received")
+SATOSHI_PER: dict[Unit, float] = {"bitcoin": float(SATOSHI_PER_BITCOIN), "satoshi": 1.0}
+"""Satoshi in one unit of amounts."""
 
 
 def feature_names(usd: bool = True) -> list[str]:
@@ -54,6 +58,7 @@ def features(
     clip: bool = False,
     percentiles: tuple[float, float] = (5.0, 95.0),
     blocks: Blocks = "absolute",
+    unit: Unit = "bitcoin",
 ) -> FloatArray:
     """Scaled node features, shape (N, 20), or (N, 14) without dollars; float32, always finite.
 
@@ -65,8 +70,10 @@ def features(
     blocks: block indices go through the logarithm as they are (`"absolute"`, the paper's words: all features are
         log-transformed; over a short interval that is as good as linear), or counted from the graph's first block
         (`"relative"`, which spreads the first blocks out).
+    unit: what amounts are counted in before the logarithm: `"bitcoin"`, the paper's words, or `"satoshi"`. Dollars are
+        dollars either way.
     """
-    return _scaled(graph, "nodes", usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "nodes", usd, price_usd, clip, percentiles, blocks, unit)
 
 
 def edge_features(
@@ -77,9 +84,10 @@ def edge_features(
     clip: bool = False,
     percentiles: tuple[float, float] = (5.0, 95.0),
     blocks: Blocks = "absolute",
+    unit: Unit = "bitcoin",
 ) -> FloatArray:
     """Scaled edge features in the row order of `graph.edges`, shape (E, 9), (E, 6) without dollars; as `features`."""
-    return _scaled(graph, "edges", usd, price_usd, clip, percentiles, blocks)
+    return _scaled(graph, "edges", usd, price_usd, clip, percentiles, blocks, unit)
 
 
 def scale_column(
@@ -114,10 +122,12 @@ def _scaled(
     clip: bool,
     percentiles: tuple[float, float],
     blocks: Blocks,
+    unit: Unit,
 ) -> FloatArray:
     instance("graph", graph, AddressGraph)
     table, names = (graph.nodes, NODE_FEATURES) if kind == "nodes" else (graph.edges, EDGE_FEATURES)
     choice("blocks", blocks, get_args(Blocks))
+    satoshi = SATOSHI_PER[choice("unit", unit, get_args(Unit))]
     _check_scaling(percentiles, clip)
     if usd is None:
         usd = price_usd is not None or graph.meta.get("price_usd") is not None
@@ -125,17 +135,20 @@ def _scaled(
     dollars = _dollars_per_satoshi(graph, price_usd) if usd else None
     first_block = int(graph.meta.get("start_block", _first_block(graph))) if blocks == "relative" else 0
     out = np.empty((len(table), len(_names(names, usd))), dtype=np.float32)
-    for position, values in enumerate(_columns(table, names, dollars, first_block)):  # one float64 column at a time
+    columns = _columns(table, names, satoshi, dollars, first_block)  # one float64 column at a time
+    for position, values in enumerate(columns):
         out[:, position] = scale_column(values, percentiles, clip)
     return out
 
 
 def _columns(
-    table: pd.DataFrame, names: Sequence[str], dollars: float | None, first_block: int
+    table: pd.DataFrame, names: Sequence[str], satoshi: float, dollars: float | None, first_block: int
 ) -> Iterator[npt.NDArray[np.float64]]:
     for name in names:
         values = _numbers(table, name)
-        yield np.maximum(values - first_block, 0.0) if first_block and name in BLOCK_COLUMNS else values
+        if first_block and name in BLOCK_COLUMNS:
+            values = np.maximum(values - first_block, 0.0)
+        yield values / satoshi if name in AMOUNT_COLUMNS else values
     if dollars is not None:
         for name in names:
             if name in AMOUNT_COLUMNS:

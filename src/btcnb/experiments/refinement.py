@@ -9,7 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.cluster import ari, nmi, pairwise_scores, refine
+from btcnb.cluster import (
+    CUTS,
+    Forest,
+    ari,
+    cut_forest,
+    global_threshold,
+    local_thresholds,
+    nmi,
+    pairwise_scores,
+    refine,
+)
+from btcnb.cluster.forest import merge_values
+from btcnb.cluster.information import ami
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]
@@ -20,12 +32,14 @@ class Quality(NamedTuple):
 
     precision: of the pairs in one cluster, the share with one owner
     recall: of the pairs of one owner, the share in one cluster
+    ari, nmi: the paper's scores; ami: the mutual information again, corrected for chance as NMI is not
     """
 
     precision: float
     recall: float
     ari: float
     nmi: float
+    ami: float
     clusters: int
 
 
@@ -49,6 +63,7 @@ def quality(partition: Any, owners: Any) -> Quality:
         recall=pairs.tp / same if same else 1.0,
         ari=ari(parts, truth),
         nmi=nmi(parts, truth),
+        ami=ami(parts, truth),
         clusters=len(np.unique(parts)),
     )
 
@@ -116,6 +131,24 @@ def judged_merges(forest: Any, owners: Any) -> pd.DataFrame:
         return pd.DataFrame({"height": np.empty(0), "wrong": np.empty(0, dtype=bool)})
     shares = np.concatenate([wrong_share(Z, truth[members]) for Z, members in trees])
     return pd.DataFrame({"height": np.concatenate([Z[:, 2] for Z, _ in trees]), "wrong": shares > 0.5})
+
+
+def inconsistency_readings(X: Any, forest: Forest, alphas: tuple[float, ...] = (0.5, 1.0, 2.0)) -> pd.DataFrame:
+    """The inconsistency cut of a forest of the rows of X (n, d), under both readings of its threshold λ = μ + ασ.
+
+    One row per reading ("coefficients", "heights") and α: λ, the share of merges that it undoes, and the clusters left.
+    """
+    rows = []
+    for reading, rule in (("coefficients", "inconsistency"), ("heights", "inconsistency-height")):
+        values = merge_values(forest, CUTS[rule].criterion)
+        for alpha in alphas:
+            local = local_thresholds(X, forest, rule, alpha=alpha, progress=False)
+            found = global_threshold(forest.sizes, local)
+            threshold = float("inf") if np.isnan(found) else found
+            partition = cut_forest(forest, values, threshold)
+            undone = float((values >= threshold).mean()) if len(values) else 0.0
+            rows.append((reading, alpha, threshold, undone, len(np.unique(partition))))
+    return pd.DataFrame(rows, columns=["reading", "alpha", "threshold", "undone", "clusters"])
 
 
 def _known(partition: Any, owners: Any) -> tuple[Any, Any]:

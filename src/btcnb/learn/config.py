@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import torch
 
 from btcnb import gates
+from btcnb.data.features import Unit
 from btcnb.errors import DataError, ParameterError
 from btcnb.store import storable
 
@@ -52,6 +53,8 @@ class TrainConfig:
     """let the attention see edge features (GAT only)"""
     landmarks: int = 0
     """number of highest-degree landmarks in the positional encoding"""
+    unit: Unit = "bitcoin"
+    """what amounts are counted in before the logarithm: `bitcoin` (the paper's words) or `satoshi`"""
 
     learning_rate: float = 2.5e-3
     """initial learning rate of Adam"""
@@ -131,12 +134,15 @@ class TrainConfig:
 
     @classmethod
     def from_json(cls, text: str) -> TrainConfig:
-        """The inverse of `to_json`; unknown fields are refused."""
+        """The inverse of `to_json`; unknown fields are refused.
+
+        Text without a unit is older than the choice, and its model learnt amounts in satoshi.
+        """
         try:
             values = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:
             raise DataError("configuration", "JSON", "cannot be read", "give what `to_json` wrote") from error
-        return cls.of(gates.instance("configuration", values, dict))
+        return cls.of({"unit": "satoshi", **gates.instance("configuration", values, dict)})
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> TrainConfig:

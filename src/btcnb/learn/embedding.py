@@ -36,7 +36,8 @@ def embed(model: Encoder, graph: AddressGraph | PreparedGraph, edges_per_block: 
     by cosine must say what their distance is.
 
     Memory: two layers' activations and one block of in-edges, whatever the number of edges. It runs where
-    `model.config.device` says; the model stays where it is.
+    `model.config.device` says; the model stays where it is. An address graph's features are made as the model learnt
+    them, its unit of amounts included; a prepared graph with amounts in another unit is refused.
     """
     with torch.no_grad():
         *_, last = _layers(model, graph, edges_per_block)
@@ -53,7 +54,7 @@ def layer_outputs(model: Encoder, graph: AddressGraph | PreparedGraph) -> dict[s
 
 def _prepared(model: Encoder, graph: AddressGraph | PreparedGraph) -> PreparedGraph:
     config = gates.instance("model", model, Encoder).config
-    prepared = prepare(graph, config.symmetrise, config.edge_features, config.landmarks)
+    prepared = prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
     if prepared.x.shape[1] != model.in_channels:
         raise ParameterError(
             f"the graph has {prepared.x.shape[1]} features a node, but the model was made for {model.in_channels}."

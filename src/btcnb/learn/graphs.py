@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from torch_geometric.data import Data
 
 from btcnb import gates
 from btcnb.data.address_graph import AddressGraph
+from btcnb.data.features import Unit
 from btcnb.data.features import edge_features as edge_table
 from btcnb.data.features import features as node_table
 from btcnb.data.landmarks import landmarks as nearness
@@ -34,6 +36,7 @@ class PreparedGraph:
     source:    int32, shape (E): the node a message comes from
     edge_attr: float32 edge features, shape (E, D), or None
     labels:    int64 heuristic cluster per node, 0..k-1, shape (N,)
+    unit:      what amounts in `x` and `edge_attr` were counted in; None where features came as plain arrays
 
     The arrays are checked on the way in, since compiled loops read what they are told to.
     """
@@ -43,6 +46,7 @@ class PreparedGraph:
     source: npt.NDArray[np.int32]
     edge_attr: Tensor | None
     labels: IntArray
+    unit: Unit | None = None
 
     def __post_init__(self) -> None:
         nodes, edges = _sizes(self)
@@ -131,25 +135,30 @@ def prepare(
     edge_features: bool = False,
     landmarks: int = 0,
     name: str = "graph",
+    unit: Unit = "bitcoin",
 ) -> PreparedGraph:
     """An address graph with the paper's preprocessing (log, 5 to 95 % scaling, dollars) and optional landmarks.
 
     Nearness to landmarks ignores the direction of edges, also where message passing does not.
 
-    A graph that is prepared already is handed back as it is.
+    A graph that is prepared already is handed back as it is, unless its amounts were counted in another unit: then its
+    features mean something else, and it is refused.
     """
+    gates.choice("unit", unit, get_args(Unit))
     if isinstance(graph, PreparedGraph):
+        if graph.unit not in (None, unit):
+            raise DataError(name, "unit", f"amounts are in {graph.unit}, not {unit}", f"prepare it with unit={unit!r}")
         return graph
     gates.instance(name, graph, AddressGraph)
     landmarks = gates.whole("landmarks", landmarks, "[0, 65536]")
     if graph.num_nodes == 0:
         raise DataError(name, "nodes", "the graph is empty", "give a graph with at least one node")
     graph.validated(name)
-    x = node_table(graph)
+    x = node_table(graph, unit=unit)
     if landmarks:
         x = np.concatenate([x, nearness(graph, landmarks)], axis=1)
-    attributes = edge_table(graph) if gates.flag("edge_features", edge_features) else None
-    return prepare_arrays(x, graph.edge_index(), graph.labels(), attributes, symmetrise, name)
+    attributes = edge_table(graph, unit=unit) if gates.flag("edge_features", edge_features) else None
+    return replace(prepare_arrays(x, graph.edge_index(), graph.labels(), attributes, symmetrise, name), unit=unit)
 
 
 def disjoint_union(graphs: Sequence[PreparedGraph]) -> tuple[PreparedGraph, IntArray]:
@@ -169,6 +178,7 @@ def disjoint_union(graphs: Sequence[PreparedGraph]) -> tuple[PreparedGraph, IntA
         ),
         edge_attr=torch.cat(attributes) if attributes else None,
         labels=np.concatenate([graph.labels + start for graph, start in zip(graphs, clusters, strict=True)]),
+        unit=graphs[0].unit if len({graph.unit for graph in graphs}) == 1 else None,
     )
     return union, first
 

@@ -179,7 +179,7 @@ class _Trainer:
 
     def _prepared(self, graph: AnyGraph, name: str) -> PreparedGraph:
         config = self.config
-        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, name)
+        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, name, config.unit)
 
     def _coinjoin_pairs(self, coinjoins: Sequence[CoinJoinGraph]) -> CoinJoinPairs | None:
         if not coinjoins:
