@@ -21,28 +21,19 @@ from _measure import RESULTS, in_child
 from btcnb import sizes
 from btcnb.build.reports import measured_code
 from btcnb.data import ROLES, HeuristicConfig, Source, build_graph, heuristic_clusters, sample_from_coinbase, simulate
-from btcnb.data.chain_measures import chain_measures
-from btcnb.data.realism import realism
-from btcnb.data.structure import graph_structure
+from btcnb.data.fits import measured
 
 KEY = ["code", "size", "seed"]
 
 
 def measure(split: str, size: str, seed: int) -> dict[str, float]:
-    """Simulate, sample, cluster, build one split; all that chapter 03 compares, and the chain's realism."""
+    """Simulate, sample, cluster, build one split; all that chapter 03 compares."""
     source = Source(size=size, seed=seed)
     config = source.economy(split)
     chain = simulate(config)  # not through the store: a chain of this size is not worth its place on the disk
     txs = sample_from_coinbase(chain, seed=config.seed, at_least=source.sample)
     graph = build_graph(txs, heuristic_clusters(txs, config=HeuristicConfig(price_usd=config.price_usd)))
-    counts = {
-        "transactions": len(txs),
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "clusters": int(graph.labels().max()) + 1,
-    }
-    failures = realism(chain).set_index("quantity")["ours"]
-    return {**counts, **graph_structure(graph), **chain_measures(chain), **failures.to_dict()}
+    return measured(chain, graph)
 
 
 def begun(partial: Path, key: list[str]) -> pd.DataFrame:

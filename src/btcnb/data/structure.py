@@ -57,7 +57,7 @@ def calibration(
     for name, graph in graphs.items():
         instance(f"graphs[{name!r}]", graph, AddressGraph)
     measured = pd.DataFrame({name: graph_structure(graph, reading) for name, graph in graphs.items()})
-    targets = _graph_targets()
+    targets = graph_targets()
     rows = [
         _row(quantity, "graph", targets[quantity], measured.loc[quantity].to_numpy(dtype=np.float64))
         for quantity in measured.index
@@ -122,7 +122,7 @@ def _band(low: int, high: int) -> str:
     return f"cut ratio clusters {low}-{high}, %"
 
 
-def _graph_targets() -> dict[str, tuple[float, float]]:
+def graph_targets() -> dict[str, tuple[float, float]]:
     """Range of each quantity over the paper's five graphs; the cut ratios are those of its validation graph."""
     table = paper.table("dataset")
     per_tx = {
