@@ -3,10 +3,11 @@
     python benchmarks/calibration.py                # the five graphs at size paper
     python benchmarks/calibration.py --size quick   # or standard
 
-Writes results/calibration_SIZE.csv with columns size, split, quantity, value: structure of the graph and of its chain
-(`btcnb.data.structure`), and how right the heuristics are (`btcnb.data.realism`: change votes, freshness, supercluster,
-entity pairs, wrong merges by rule and mechanism). Chapter 03 shows them beside its own run. Interrupted, it goes on
-with the next split when called again, unless code, size or seed have changed.
+Writes results/calibration_SIZE.csv with columns size, split, quantity, value: structure of the graph
+(`btcnb.data.structure`) and of its chain (`btcnb.data.chain_measures`), and how right the heuristics are
+(`btcnb.data.realism`: change votes, freshness, supercluster, entity pairs, wrong merges by rule and mechanism).
+Chapter 03 shows them beside its own run. Interrupted, it goes on with the next split when called again, unless code,
+size or seed have changed.
 """
 
 from __future__ import annotations
@@ -20,27 +21,19 @@ from _measure import RESULTS, in_child
 from btcnb import sizes
 from btcnb.build.reports import measured_code
 from btcnb.data import ROLES, HeuristicConfig, Source, build_graph, heuristic_clusters, sample_from_coinbase, simulate
-from btcnb.data.realism import realism
-from btcnb.data.structure import chain_shares, graph_structure
+from btcnb.data.fits import measured
 
 KEY = ["code", "size", "seed"]
 
 
 def measure(split: str, size: str, seed: int) -> dict[str, float]:
-    """Simulate, sample, cluster, build one split; all that chapter 03 compares, and the chain's realism."""
+    """Simulate, sample, cluster, build one split; all that chapter 03 compares."""
     source = Source(size=size, seed=seed)
     config = source.economy(split)
     chain = simulate(config)  # not through the store: a chain of this size is not worth its place on the disk
     txs = sample_from_coinbase(chain, seed=config.seed, at_least=source.sample)
     graph = build_graph(txs, heuristic_clusters(txs, config=HeuristicConfig(price_usd=config.price_usd)))
-    counts = {
-        "transactions": len(txs),
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "clusters": int(graph.labels().max()) + 1,
-    }
-    failures = realism(chain).set_index("quantity")["ours"]
-    return {**counts, **graph_structure(graph), **chain_shares(chain), **failures.to_dict()}
+    return measured(chain, graph)
 
 
 def begun(partial: Path, key: list[str]) -> pd.DataFrame:

@@ -33,9 +33,10 @@ from btcnb.data import (
     simulate,
 )
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.chain_measures import chain_measures
 from btcnb.data.features import scale_column
 from btcnb.data.landmarks import landmark_distances
-from btcnb.data.structure import chain_shares, graph_structure
+from btcnb.data.structure import graph_structure
 from btcnb.data.union_find import UnionFind
 from btcnb.errors import BtcnbError, DataError
 
@@ -127,7 +128,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "simulate": (simulate, {"config": "a configuration", "progress": False}),
     "calibration": (calibration, {"graphs": GRAPH, "chain": None, "reading": "induced"}),
     "graph_structure": (graph_structure, {"graph": GRAPH, "reading": "incident"}),
-    "chain_shares": (chain_shares, {"txs": TXS}),
+    "chain_measures": (chain_measures, {"txs": TXS}),
     "UnionFind": (UnionFind, {"size": 3}),
     "union": (UnionFind(5).union, {"a": [0], "b": [1]}),
     "HeuristicConfig": (HeuristicConfig, vars(HeuristicConfig())),

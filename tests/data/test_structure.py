@@ -5,30 +5,38 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from builders import RBF, chain
+from builders import chain
 
 from btcnb import paper
 from btcnb.data import AddressGraph
+from btcnb.data.chain_measures import real_chain
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.intervals import SPLITS
-from btcnb.data.structure import CHAIN_TARGETS, calibration, chain_shares, graph_structure
+from btcnb.data.structure import ERA_SHARES, POINTS, calibration, era_marginals, graph_structure, year_of
+from btcnb.errors import DataError
 
 
-def test_chain_shares_by_hand() -> None:
-    txs = (
-        chain()
-        .coinbase()
-        .pay([("a", 10)], {"b": 4, "c": 6}, version=1, lock_time=99)
-        .pay([("d", 5), ("e", 5)], {"f": 4, "g": 6}, sequence=RBF)
-        .pay([("h", 5)], {"i": 5})
-        .pay([("j", 9)], {"k": 3, "l": 3, "m": 3})
-        .build()
-    )
-    assert list(chain_shares(txs).values()) == [25, 50, 25, 50, 50, 0, 50, 50, 50, 100]
-    old = chain(default_type="pubkeyhash").pay([("a", 10)], {"b": 4, "c": 6}).build()
-    assert chain_shares(old)["of 2-output transactions: SegWit, %"] == 0
-    wrapped = chain(default_type="scripthash").pay([("a", 10)], {"b": 4, "c": 6}, size=247, virtual_size=166).build()
-    assert chain_shares(wrapped)["of 2-output transactions: SegWit, %"] == 100
+def test_a_chain_is_compared_with_the_real_blocks_of_its_year() -> None:
+    """Heights of the paper's intervals: 599,000 is of 2019, 649,000 of 2020, 699,000 of 2021."""
+    years = {}
+    for height in (599_000, 649_000, 699_000):
+        txs = chain(height).pay([("a", 10)], {"b": 4, "c": 6}, version=1).pay([("h", 5)], {"i": 5}).build()
+        years[height] = year_of(txs)
+        table = era_marginals({"mine": txs}).set_index("quantity")
+        assert table.index.tolist() == list(ERA_SHARES)
+        real = real_chain(years[height])
+        assert table["real"].tolist() == [real[quantity] for quantity in ERA_SHARES]
+        assert table.loc["transactions with 2 outputs, %", "ours"] == 50
+        assert table.loc["of 2-output transactions: version 1, %", "ours"] == 100
+        assert (table["gap"] == table["ours"] - table["real"]).all()
+        assert (table["inside"] == (table["gap"].abs() <= POINTS)).all() and not table["inside"].all()
+    assert list(years.values()) == ["2019", "2020", "2021"]
+
+
+def test_without_a_block_there_is_no_year() -> None:
+    txs = chain().pay([("a", 5)], {"b": 5}).build()
+    with pytest.raises(DataError, match="transactions: there are none"):
+        year_of(txs.select(np.array([], dtype=int)))
 
 
 def test_graph_structure_by_hand() -> None:
@@ -59,9 +67,9 @@ SIZES = ["nodes a transaction", "edges a transaction", "clusters a node", "merge
 
 def test_the_papers_own_graphs_span_the_papers_ranges() -> None:
     table = calibration({split: like_the_paper(split) for split in SPLITS}).set_index("quantity").loc[SIZES]
-    assert table["ours_low"].to_numpy() == pytest.approx(table["paper_low"].to_numpy(), rel=0.02)
-    assert table["ours_high"].to_numpy() == pytest.approx(table["paper_high"].to_numpy(), rel=0.02)
-    assert (table["paper_low"] < table["paper_high"]).all() and table["inside"].all()
+    assert table["ours_low"].to_numpy() == pytest.approx(table["low"].to_numpy(), rel=0.02)
+    assert table["ours_high"].to_numpy() == pytest.approx(table["high"].to_numpy(), rel=0.02)
+    assert (table["low"] < table["high"]).all() and table["inside"].all()
     assert table.loc[SIZES[0], ["ours_low", "ours_high"]].tolist() == pytest.approx([491 / 48, 923 / 44], rel=1e-3)
 
 
@@ -88,11 +96,16 @@ def test_a_single_published_value_leaves_a_tenth() -> None:
         graph = AddressGraph(nodes, edges, nodes.assign(alias=clusters), meta={"transactions": 10})
         overall.append(calibration(graph).set_index("quantity").loc["cut ratio overall, %"])
     assert [row["ours"] for row in overall] == pytest.approx([78, 79, 95, 96])
-    assert {(row["paper_low"], row["paper_high"]) for row in overall} == {(87, 87)}
+    assert {(row["low"], row["high"]) for row in overall} == {(87, 87)}
     assert [bool(row["inside"]) for row in overall] == [False, True, True, False]
 
 
 def test_chain_rows_come_with_the_chain() -> None:
     txs = chain().pay([("a", 5), ("b", 5)], {"c": 4, "d": 6}).build()
     graph = build_graph(txs, labels=[0, 0, 1, 1])
-    assert len(calibration(graph, txs)) == len(calibration(graph)) + len(CHAIN_TARGETS)
+    table = calibration(graph, txs)
+    rows = table[table["about"] == "chain"].set_index("quantity")
+    assert len(table) == len(calibration(graph)) + len(rows) and rows.index.tolist() == list(ERA_SHARES)
+    marginals = era_marginals({"chain": txs}).set_index("quantity")
+    assert rows["inside"].tolist() == marginals["inside"].tolist()
+    assert (rows["slack"] == POINTS).all() and rows["low"].tolist() == marginals["real"].tolist()

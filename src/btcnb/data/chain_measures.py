@@ -29,6 +29,8 @@ FINAL_SEQUENCES = (0xFFFFFFFE, 0xFFFFFFFF)
 NULLDATA = SCRIPT_TYPES.index("nulldata")
 SHOWN_TYPES = ("pubkeyhash", "scripthash", "witness_v0_keyhash", "witness_v0_scripthash")
 ZEROS = (2, 3, 4, 5, 6, 7)
+TAIL = (2, 3, 5, 10, 20, 50, 100, 200, 500)
+"""Numbers of inputs or outputs for which the share of transactions with at least so many is told."""
 OF_TWO = "of 2-output transactions: "
 SHAPES = (
     *(f"transactions with {number}, %" for number in ("1 output", "2 outputs", "more outputs")),
@@ -47,6 +49,11 @@ def fingerprint_name(version: bool, locktime: bool, rbf: bool, segwit: bool) -> 
 
 def round_name(zeros: int) -> str:
     return f"{OF_TWO}one output ends in {zeros} zeros, %"
+
+
+def tail_name(side: str, least: int) -> str:
+    """`side`: outputs or inputs."""
+    return f"transactions with at least {least} {side}, %"
 
 
 def op_return_name(outputs: int) -> str:
@@ -81,6 +88,8 @@ def chain_measures(txs: Transactions) -> dict[str, float]:
         found[f"{name} a transaction, 99th percentile"] = (
             float(np.quantile(count[ordinary], 0.99)) if ordinary.any() else np.nan
         )
+        tail = _shares([count >= least for least in TAIL], ordinary)
+        found |= {tail_name(name, least): share for least, share in zip(TAIL, tail, strict=True)}
     found["outputs to an address paid twice in its block, %"] = _paid_twice(txs)
     return found
 
@@ -100,7 +109,14 @@ def has_witness(txs: Transactions) -> BoolArray:
     """A SegWit input shows by its script type; one wrapped in a script hash only by bytes that weigh less."""
     types = [position for position, name in enumerate(SCRIPT_TYPES) if name.startswith("witness")]
     lighter = (txs.transactions["size"] > txs.transactions["virtual_size"]).to_numpy()
-    return lighter | _any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
+    return lighter | any_input(txs, np.isin(txs.inputs["script_type"].to_numpy(), types))
+
+
+def any_input(txs: Transactions, flag: BoolArray) -> BoolArray:
+    """Per transaction: whether the flag (one per input row) is set for any of its inputs."""
+    found = np.zeros(len(txs), dtype=bool)
+    found[txs.inputs["tx"].to_numpy()[flag]] = True
+    return found
 
 
 def real_chain(period: str | int) -> dict[str, float]:
@@ -130,7 +146,7 @@ def _marks(txs: Transactions) -> list[BoolArray]:
     return [
         txs.transactions["version"].to_numpy() != 1,
         txs.transactions["lock_time"].to_numpy() > 0,
-        _any_input(txs, ~np.isin(txs.inputs["sequence"].to_numpy(), FINAL_SEQUENCES)),
+        any_input(txs, ~np.isin(txs.inputs["sequence"].to_numpy(), FINAL_SEQUENCES)),
         has_witness(txs),
     ]
 
@@ -167,9 +183,3 @@ def _paid_twice(txs: Transactions) -> float:
     table = pd.DataFrame({"block": block, "address": txs.outputs["address"].to_numpy()})
     table = table[table["address"] >= 0]
     return 100 * float(table.duplicated(keep=False).mean()) if len(table) else float("nan")
-
-
-def _any_input(txs: Transactions, flag: BoolArray) -> BoolArray:
-    found = np.zeros(len(txs), dtype=bool)
-    found[txs.inputs["tx"].to_numpy()[flag]] = True
-    return found

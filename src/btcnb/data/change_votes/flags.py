@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from btcnb.data.structure import FINAL_SEQUENCES, any_input, has_witness
+from btcnb.data.chain_measures import FINAL_SEQUENCES, any_input, has_witness
 from btcnb.data.transactions import SCRIPT_TYPES, IntArray, Transactions
 
 BoolArray = npt.NDArray[np.bool_]
