@@ -16,7 +16,7 @@ from btcnb.data import fetch_blocks, read_blocks
 from btcnb.errors import DataError, ParameterError
 
 PAY = Tx((In(b"\x77" * 32, 0, witness=(SIGNATURE, key(2))),), ((9, p2wpkh(key(3))), (8, p2pkh(key(4)))))
-BLOCKS = [block(550_000 + 1000 * i, bytes([i + 1]) * 32, *([PAY] if i == 1 else [])) for i in range(3)]
+BLOCKS = [block(550_000 + 1000 * i, bytes([i + 1]) * 32, *([PAY] if i == 1 else []), pay=9) for i in range(3)]
 HEADER_ONLY = (560_000, "00" * 31 + "ab")
 
 

@@ -14,14 +14,14 @@ SUBSIDY = 50 * 100_000_000
 
 def transaction_hashes(data: Bytes, parsed: Parsed) -> tuple[Bytes, Bytes]:
     """Ids and witness hashes of n transactions, both (n, 32), as computed, not as displayed."""
-    size = parsed.size - parsed.witness
+    whole = sha256d(data, parsed.start, parsed.size)
+    marked = parsed.witness > 0
+    size = np.where(marked, parsed.size - parsed.witness, 0)
     offset = np.concatenate([[0], np.cumsum(size)])
     bodies = np.empty(offset[-1], dtype=np.uint8)
     stripped(data, parsed, bodies, offset)
-    ids = sha256d(bodies, offset[:-1], size)
-    whole = ids.copy()
-    rows = np.flatnonzero(parsed.witness > 0)
-    whole[rows] = sha256d(data, parsed.start[rows], parsed.size[rows])
+    ids = whole.copy()
+    ids[marked] = sha256d(bodies, offset[:-1][marked], size[marked])
     return ids, whole
 
 
@@ -66,15 +66,16 @@ def wrong_root(
 
     (-1, "") where all is well. start (n,): where blocks begin; first (n + 1,): their first transactions.
     """
-    wrong = (merkle_roots(ids, first) != taken(data, start + 36, 32)).any(axis=1)
+    leaves = np.concatenate([ids, whole])
+    leaves[len(ids) + first[:-1]] = 0  # a coinbase cannot commit to itself
+    roots = merkle_roots(leaves, np.concatenate([first, len(ids) + first[1:]]))
+    wrong = (roots[: len(start)] != taken(data, start + 36, 32)).any(axis=1)
     if wrong.any():
         return int(wrong.argmax()), "Merkle root"
     places = np.zeros((len(start), 2), dtype=np.int64)
     _commitments(data, first, parsed, places)
     committed = np.flatnonzero(places[:, 0] >= 0)
-    leaves = whole.copy()
-    leaves[first[:-1]] = 0  # a coinbase cannot commit to itself
-    pairs = np.concatenate([merkle_roots(leaves, first)[committed], taken(data, places[committed, 1], 32)], axis=1)
+    pairs = np.concatenate([roots[len(start) + committed], taken(data, places[committed, 1], 32)], axis=1)
     found = sha256d(pairs.reshape(-1), 64 * np.arange(len(pairs)), np.full(len(pairs), 64))
     wrong = (found != taken(data, places[committed, 0], 32)).any(axis=1)
     return (int(committed[wrong.argmax()]), "witness commitment") if wrong.any() else (-1, "")

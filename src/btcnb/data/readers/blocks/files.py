@@ -47,22 +47,22 @@ class BlockFile:
         return (int(found[1]), found[2]) if found else None
 
     def content(self) -> Bytes:
-        """The bytes as they lie there: those of a plain file are mapped, not read."""
-        return content(self.member, single=self.number is None)
+        """The bytes of the file, unpacked, and of hex its meaning."""
+        data = content(self.member)
+        if self.number is None and len(data) and _HEX.fullmatch(data[:HEADER].tobytes()):
+            try:
+                return array(bytes.fromhex(data.tobytes().decode("ascii")))
+            except ValueError as error:
+                raise DataError(self.source, "hex", f"is broken ({error})", "write pairs of hex digits") from error
+        return data
 
 
-def content(member: Member, single: bool = False) -> Bytes:
+def content(member: Member) -> Bytes:
+    """The bytes of a file, unpacked; those of a plain file are mapped, not read."""
     place = member.seekable()
-    if isinstance(place, Path) and not single:
-        size = place.stat().st_size
-        return np.asarray(np.memmap(place, np.uint8, "c")) if size else np.zeros(0, dtype=np.uint8)
-    data = member.read()
-    if single and _HEX.fullmatch(data[:HEADER]):
-        try:
-            data = bytes.fromhex(data.decode("ascii"))
-        except ValueError as error:
-            raise DataError(member.source, "hex", f"is broken ({error})", "write pairs of hex digits") from error
-    return np.frombuffer(bytearray(data), dtype=np.uint8)
+    if not isinstance(place, Path):
+        return array(member.read())
+    return np.asarray(np.memmap(place, np.uint8, "c")) if place.stat().st_size else np.zeros(0, dtype=np.uint8)
 
 
 def find_files(path: str | Path) -> list[BlockFile]:

@@ -20,6 +20,7 @@ from btcnb.data.readers.builder import RepeatedTransactionsWarning
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError
 
+_BATCH = 2**16  # hashes written at a time
 _SPENDS = {
     links.NO_OUTPUT: "spends an output that {} does not have",
     links.TWICE: "spends an output of {} that is spent already",
@@ -200,9 +201,9 @@ def tables(joined: Joined, others: Others) -> Transactions:
         part.made.script_type,
     )  # fmt: skip
     return Transactions.checked(
-        pd.DataFrame(dict(zip(TRANSACTION_COLUMNS, transactions, strict=True))),
-        pd.DataFrame(dict(zip(INPUT_COLUMNS, inputs, strict=True))),
-        pd.DataFrame(dict(zip(OUTPUT_COLUMNS, outputs, strict=True))),
+        pd.DataFrame(dict(zip(TRANSACTION_COLUMNS, transactions, strict=True)), copy=False),
+        pd.DataFrame(dict(zip(INPUT_COLUMNS, inputs, strict=True)), copy=False),
+        pd.DataFrame(dict(zip(OUTPUT_COLUMNS, outputs, strict=True)), copy=False),
         addresses=names,
         source=joined.source,
     )
@@ -223,5 +224,8 @@ def _within(counts: IntArray) -> IntArray:
 
 
 def _displayed(digests: Bytes) -> npt.NDArray[Any]:
-    text = np.ascontiguousarray(digests[:, ::-1]).tobytes().hex()
-    return np.fromiter((text[i : i + 64] for i in range(0, len(text), 64)), dtype=object, count=len(digests))
+    found = np.empty(len(digests), dtype=object)
+    for start in range(0, len(digests), _BATCH):
+        some = digests[start : start + _BATCH, ::-1]
+        found[start : start + _BATCH] = some.tobytes().hex("\n", 32).split("\n")
+    return found

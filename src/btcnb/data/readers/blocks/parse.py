@@ -1,6 +1,6 @@
-"""Raw blocks to columns: one compiled pass checks and counts, a second one fills arrays of that size.
+"""Raw blocks to columns, in one compiled pass.
 
-Nothing is allocated for a number that stands in the data before the first pass has seen that the data hold as much.
+No number that stands in the data decides how much memory is taken: rows are bounded by the bytes that rows need.
 Positions are offsets in the buffer of the part; scripts and witnesses stay there until their owners are read off.
 """
 
@@ -14,6 +14,7 @@ from btcnb.data.readers.blocks.hashes import Bytes, IntArray, copy, inner, outer
 
 HEADER = 80
 OUTPOINT = 36
+_LEAST_TRANSACTION, _LEAST_INPUT, _LEAST_OUTPUT = 60, OUTPOINT + 5, 9  # bytes
 _FOUR = np.int64(4)
 PROBLEMS = {
     1: ("size", "it ends in the middle of a transaction"),
@@ -24,7 +25,7 @@ PROBLEMS = {
     6: ("tx", "a transaction has no inputs or no outputs"),
     7: ("tx", "a transaction has an unknown flag"),
 }
-"""What the passes return -> field and problem, for messages."""
+"""What the pass returns -> field and problem, for messages."""
 CUT, LONG, LEFT_OVER, HEADLESS, SECOND_HEAD, EMPTY, FLAG = PROBLEMS
 
 
@@ -99,7 +100,7 @@ def _is_null(data: Any, at: Any) -> Any:
 
 @inner
 def _inputs(data: Any, at: Any, end: Any, into: Any, row: Any) -> Any:
-    """Read the inputs; their number and the byte behind them. `into` is filled from `row` on, unless row is -1."""
+    """Read the inputs into rows from `row` on; their number and the byte behind them."""
     number, at = compact(data, at, end)
     for i in range(max(number, 0)):
         if end - at < OUTPOINT:
@@ -109,11 +110,10 @@ def _inputs(data: Any, at: Any, end: Any, into: Any, row: Any) -> Any:
             return length, at
         if end - behind < 4:
             return np.int64(-CUT), at
-        if row >= 0:
-            into.outpoint[row + i] = at
-            into.script[row + i], into.script_size[row + i] = script, length
-            into.sequence[row + i] = _little(data, behind, 4)
-            into.stack[row + i] = -1
+        into.outpoint[row + i] = at
+        into.script[row + i], into.script_size[row + i] = script, length
+        into.sequence[row + i] = _little(data, behind, 4)
+        into.stack[row + i] = -1
         at = behind + 4
     return number, at
 
@@ -127,9 +127,8 @@ def _outputs(data: Any, at: Any, end: Any, into: Any, row: Any) -> Any:
         script, length, behind = _bytes(data, at + 8, end)
         if length < 0:
             return length, at
-        if row >= 0:
-            into.value[row + i] = _little(data, at, 8)
-            into.locking[row + i], into.locking_size[row + i] = script, length
+        into.value[row + i] = _little(data, at, 8)
+        into.locking[row + i], into.locking_size[row + i] = script, length
         at = behind
     return number, at
 
@@ -146,14 +145,14 @@ def _witnesses(data: Any, at: Any, end: Any, number: Any, into: Any, row: Any) -
             _, length, at = _bytes(data, at, end)
             if length < 0:
                 return length, at
-        if row >= 0 and items > 0:
+        if items > 0:
             into.stack[row + i] = stack
     return np.int64(0), at
 
 
 @inner
 def _transaction(data: Any, start: Any, end: Any, first: Any, into: Any, rows: Any) -> Any:
-    """Read the transaction at `start`: (inputs or -problem, outputs, byte behind it). `rows`: where to, or -1."""
+    """Read the transaction at `start`: (inputs or -problem, outputs, byte behind it). `rows`: where to."""
     tx, row_in, row_out = rows
     at = start + 4
     if end - at < 2:
@@ -179,68 +178,66 @@ def _transaction(data: Any, start: Any, end: Any, first: Any, into: Any, rows: A
     coinbase = inputs == 1 and _is_null(data, outpoint)
     if coinbase != first:
         return np.int64(-HEADLESS if first else -SECOND_HEAD), np.int64(0), at
-    if tx >= 0:
-        into.version[tx] = np.int64(np.int32(_little(data, start, 4)))
-        into.lock_time[tx] = _little(data, at, 4)
-        into.start[tx], into.size[tx] = start, at + 4 - start
-        into.witness[tx], into.body_end[tx] = witness, body_end
+    into.version[tx] = np.int64(np.int32(_little(data, start, 4)))
+    into.lock_time[tx] = _little(data, at, 4)
+    into.start[tx], into.size[tx] = start, at + 4 - start
+    into.witness[tx], into.body_end[tx] = witness, body_end
     return inputs, outputs, at + 4
 
 
-@outer
-def count(data: Bytes, start: IntArray, end: IntArray, into: Parsed, numbers: IntArray) -> tuple[int, int, int]:
-    """Check n blocks and write their numbers of transactions, inputs and outputs into `numbers` (n, 3).
+class Stop(NamedTuple):
+    """Where a pass ended: the problem (0 for none), its block and byte; rows of transactions, inputs and outputs."""
 
-    (0, 0, 0), or (problem, block, byte). `into` is not touched; it only tells the compiler the types.
-    """
-    nowhere = (np.int64(-1), np.int64(-1), np.int64(-1))
+    problem: int
+    block: int
+    byte: int
+    transactions: int
+    inputs: int
+    outputs: int
+
+
+@outer
+def _fill(data: Bytes, start: IntArray, end: IntArray, into: Parsed) -> Any:
+    tx = row_in = row_out = np.int64(0)
     for block in range(len(start)):
         stop = end[block]
         if stop - start[block] < HEADER:
-            return CUT, block, stop
+            return CUT, block, stop, tx, row_in, row_out
         number, at = compact(data, start[block] + HEADER, stop)
-        if number < 0:
-            return -number, block, at
+        if number <= 0:
+            return -number if number else HEADLESS, block, at, tx, row_in, row_out
         for position in range(number):
-            inputs, outputs, at = _transaction(data, at, stop, position == 0, into, nowhere)
+            inputs, outputs, at = _transaction(data, at, stop, position == 0, into, (tx, row_in, row_out))
             if inputs < 0:
-                return -inputs, block, at
-            numbers[block, 0] += 1
-            numbers[block, 1] += inputs
-            numbers[block, 2] += outputs
-        if number == 0:
-            return HEADLESS, block, at
-        if at != stop:
-            return LEFT_OVER, block, at
-    return 0, 0, 0
-
-
-@outer
-def fill(data: Bytes, start: IntArray, end: IntArray, into: Parsed) -> None:
-    """Fill the columns of n blocks that `count` has passed."""
-    tx = row_in = row_out = np.int64(0)
-    for block in range(len(start)):
-        number, at = compact(data, start[block] + HEADER, end[block])
-        for position in range(number):
-            rows = (tx, row_in, row_out)
-            inputs, outputs, at = _transaction(data, at, end[block], position == 0, into, rows)
+                return -inputs, block, at, tx, row_in, row_out
             into.block[tx], into.place[tx] = block, position
             tx, row_in, row_out = tx + 1, row_in + inputs, row_out + outputs
             into.input_offset[tx], into.output_offset[tx] = row_in, row_out
+        if at != stop:
+            return LEFT_OVER, block, at, tx, row_in, row_out
+    return 0, 0, 0, tx, row_in, row_out
 
 
-def columns(transactions: int, inputs: int, outputs: int) -> Parsed:
-    """Empty columns for so many rows."""
-    sizes = [transactions] * 8 + [transactions + 1] * 2 + [inputs] * 5 + [outputs] * 3
-    return Parsed(*(np.zeros(size, dtype=np.int64) for size in sizes))
+def parse(data: Bytes, start: IntArray, end: IntArray) -> tuple[Parsed, Stop]:
+    """n blocks in columns. Room is made for as many rows as so many bytes can hold; the system gives what is used."""
+    size = len(data)
+    most = [size // least + 1 for least in (_LEAST_TRANSACTION, _LEAST_INPUT, _LEAST_OUTPUT)]
+    rows = [most[0]] * 8 + [most[0] + 1] * 2 + [most[1]] * 5 + [most[2]] * 3
+    room = Parsed(*(np.empty(number, dtype=np.int64) for number in rows))
+    room.input_offset[0] = room.output_offset[0] = 0
+    stop = Stop(*_fill(data, start, end, room))
+    rows = [stop.transactions] * 8 + [stop.transactions + 1] * 2 + [stop.inputs] * 5 + [stop.outputs] * 3
+    return Parsed(*(column[:number] for column, number in zip(room, rows, strict=True))), stop
 
 
 @outer
 def stripped(data: Bytes, parsed: Parsed, out: Bytes, offset: IntArray) -> None:
-    """Write the transactions without witnesses to `out`, transaction t at offset[t]: what a txid is the hash of."""
+    """Write transactions with witnesses to `out` without them, transaction t to offset[t]: what its id is hashed of."""
     for tx in range(len(offset) - 1):
         at, start = offset[tx], parsed.start[tx]
-        body = start + (6 if parsed.witness[tx] > 0 else 4)
+        if parsed.witness[tx] == 0:
+            continue
+        body = start + 6
         length = parsed.body_end[tx] - body
         copy(data, start, _FOUR, out, at)
         copy(data, body, length, out, at + 4)

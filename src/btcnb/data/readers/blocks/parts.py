@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +11,10 @@ from btcnb.data.contract import MAX_MONEY, UNKNOWN
 from btcnb.data.readers.blocks import owners
 from btcnb.data.readers.blocks.chain import Heads, field
 from btcnb.data.readers.blocks.checks import transaction_hashes, wrong_root
-from btcnb.data.readers.blocks.files import BlockFile
-from btcnb.data.readers.blocks.hashes import Bytes, IntArray, outer
+from btcnb.data.readers.blocks.files import BlockFile, array
+from btcnb.data.readers.blocks.hashes import Bytes, IntArray, copy, outer
 from btcnb.data.readers.blocks.networks import Network
-from btcnb.data.readers.blocks.parse import PROBLEMS, Parsed, columns, count, fill, taken
+from btcnb.data.readers.blocks.parse import PROBLEMS, Parsed, parse, taken
 from btcnb.data.readers.blocks.texts import text_of_script
 from btcnb.data.readers.blocks.undo import UndoFile
 from btcnb.errors import DataError
@@ -51,34 +52,54 @@ class Part(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Blocks of one file: their bytes one after the other, where each starts (n + 1,), and their rows in `Heads`."""
+    """Some blocks: their bytes one after the other, where each starts (n + 1,), and what is known of them."""
 
     data: Bytes
     offset: IntArray
-    row: IntArray
+    row: IntArray  # of `heads`
+    heads: Heads
+    files: Sequence[BlockFile]
+
+    def source(self, block: int) -> str:
+        """The file that block lies in."""
+        return self.files[self.heads.file[self.row[block]]].source
+
+    def name(self, block: int) -> str:
+        return self.heads.display(self.row[block])
 
 
 @outer
 def _gathered(raw: Bytes, key: Bytes, start: IntArray, offset: IntArray, out: Bytes) -> None:
+    plain = not key.any()
     for block in range(len(start)):
         shift = start[block] - offset[block]
+        if plain:
+            copy(raw, start[block], offset[block + 1] - offset[block], out, offset[block])
+            continue
         for at in range(offset[block], offset[block + 1]):
             out[at] = raw[at + shift] ^ key[(at + shift) & 7]
 
 
-def gather(raw: Bytes, key: bytes, heads: Heads, row: IntArray) -> Batch:
-    """The blocks in these rows, taken from their file's bytes."""
+def gather(heads: Heads, files: Sequence[BlockFile], row: IntArray) -> Batch:
+    """The blocks in these rows, taken out of their files, which may have changed since they were looked at."""
     offset = np.concatenate([[0], np.cumsum(heads.size[row])])
-    if len(raw) == offset[-1] and not any(key):
-        return Batch(raw, offset, row)  # a single block
     data = np.empty(offset[-1], dtype=np.uint8)
-    _gathered(raw, np.frombuffer(bytearray(key), dtype=np.uint8), heads.start[row], offset, data)
-    return Batch(data, offset, row)
+    first = 0
+    while first < len(row):
+        number = heads.file[row[first]]
+        other = np.flatnonzero(heads.file[row[first:]] != number)
+        last = first + int(other[0]) if len(other) else len(row)
+        start, raw = heads.start[row[first:last]], files[number].content()
+        if (start + heads.size[row[first:last]]).max() > len(raw):
+            raise DataError(files[number].source, "size", "it became shorter while it was read", "read it again")
+        _gathered(raw, array(files[number].key), start, offset[first : last + 1], data)
+        first = last
+    return Batch(data, offset, row, heads, files)
 
 
-def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None, others: Others) -> Part:
+def read_part(batch: Batch, undo: UndoFile | None, others: Others) -> Part:
     """Parse, check and hash a batch; what its owners are called, where they have no address, is added to `others`."""
-    parsed, ids = require_sound(batch, heads, file)
+    parsed, ids = require_sound(batch)
     coinbase = parsed.place == 0
     spending = ~np.repeat(coinbase, np.diff(parsed.input_offset))  # rows of inputs that spend something
     outpoint = parsed.outpoint[spending]
@@ -87,16 +108,16 @@ def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None
     made = _made(batch.data, parsed, ids, others)
     inputs = np.where(coinbase, 0, np.diff(parsed.input_offset))
     if undo is None:
-        spent = _revealed(batch, parsed, heads, spending)
+        spent = _revealed(batch, parsed, spending)
     else:
-        spent = _undone(batch, parsed, inputs, heads, undo, Outpoints(previous, index, others))
+        spent = _undone(batch, parsed, inputs, undo, Outpoints(previous, index, others))
     return Part(
         row=batch.row[parsed.block],
-        place=parsed.place,
+        place=parsed.place.copy(),
         hash=ids,
-        version=parsed.version,
-        lock_time=parsed.lock_time,
-        size=parsed.size,
+        version=parsed.version.copy(),
+        lock_time=parsed.lock_time.copy(),
+        size=parsed.size.copy(),
         virtual_size=(4 * parsed.size - 3 * parsed.witness + 3) // 4,
         inputs=inputs,
         outputs=np.diff(parsed.output_offset),
@@ -108,44 +129,28 @@ def read_part(batch: Batch, heads: Heads, file: BlockFile, undo: UndoFile | None
     )
 
 
-def require_sound(batch: Batch, heads: Heads, file: BlockFile) -> tuple[Parsed, Bytes]:
+def require_sound(batch: Batch) -> tuple[Parsed, Bytes]:
     """The batch in columns, and its transaction ids; `DataError` unless all is what the headers stand for."""
-    parsed = _parsed(batch, heads, file)
-    ids = _checked_hashes(batch, parsed, heads, file)
-    _require_amounts(parsed, ids, file)
-    return parsed, ids
-
-
-def _parsed(batch: Batch, heads: Heads, file: BlockFile) -> Parsed:
     start, end = batch.offset[:-1], batch.offset[1:]
-    numbers = np.zeros((len(start), 3), dtype=np.int64)
-    problem, block, at = count(batch.data, start, end, columns(0, 0, 0), numbers)
-    if problem:
-        place, what = PROBLEMS[problem]
-        where = f"block {heads.display(batch.row[block])}, byte {at - start[block]}, {place}"
-        raise DataError(file.source, where, what, "fetch or copy it again")
-    parsed = columns(*(int(number) for number in numbers.sum(axis=0)))
-    fill(batch.data, start, end, parsed)
-    return parsed
-
-
-def _checked_hashes(batch: Batch, parsed: Parsed, heads: Heads, file: BlockFile) -> Bytes:
+    parsed, stop = parse(batch.data, start, end)
+    if stop.problem:
+        place, what = PROBLEMS[stop.problem]
+        where = f"block {batch.name(stop.block)}, byte {stop.byte - start[stop.block]}, {place}"
+        raise DataError(batch.source(stop.block), where, what, "fetch or copy it again")
     ids, whole = transaction_hashes(batch.data, parsed)
     first = np.append(np.flatnonzero(parsed.place == 0), len(ids))
-    block, where = wrong_root(batch.data, batch.offset[:-1], first, ids, whole, parsed)
+    block, where = wrong_root(batch.data, start, first, ids, whole, parsed)
     if where:
-        what = f"of block {heads.display(batch.row[block])} is not that of its transactions"
-        raise DataError(file.source, where, what, "the file is damaged: fetch or copy it again")
-    return ids
-
-
-def _require_amounts(parsed: Parsed, ids: Bytes, file: BlockFile) -> None:
+        what = f"of block {batch.name(block)} is not that of its transactions"
+        raise DataError(batch.source(block), where, what, "the file is damaged: fetch or copy it again")
     wrong = (parsed.value < 0) | (parsed.value > MAX_MONEY)
     if wrong.any():
         row = int(wrong.argmax())
         tx = int(np.searchsorted(parsed.output_offset, row, side="right")) - 1
         where = f"{displayed(ids[tx])}, vout[{row - parsed.output_offset[tx]}].value"
-        raise DataError(file.source, where, "is more than 21 million coins", "the block is not valid: leave it out")
+        what, remedy = "is more than 21 million coins", "the block is not valid: leave it out"
+        raise DataError(batch.source(int(parsed.block[tx])), where, what, remedy)
+    return parsed, ids
 
 
 def displayed(digest: Bytes) -> str:
@@ -194,7 +199,7 @@ def _coins(number: int) -> Coins:
 
 
 def _made(data: Bytes, parsed: Parsed, ids: Bytes, others: Others) -> Coins:
-    made = _coins(len(parsed.value))._replace(value=parsed.value)
+    made = _coins(len(parsed.value))._replace(value=parsed.value.copy())
     owners.of_scripts(data, parsed.locking, parsed.locking_size, made.tag, made.script_type, made.owner)
     others.scripts(data, parsed.locking, parsed.locking_size, made)
     if (made.tag == owners.OUTPOINT).any():
@@ -203,16 +208,16 @@ def _made(data: Bytes, parsed: Parsed, ids: Bytes, others: Others) -> Coins:
     return made
 
 
-def _revealed(batch: Batch, parsed: Parsed, heads: Heads, spending: Any) -> Coins:
+def _revealed(batch: Batch, parsed: Parsed, spending: Any) -> Coins:
     """What inputs reveal of the outputs that they spend; of coinbases nothing is kept."""
     spent = _coins(len(parsed.script))
-    p2sh = field(heads.header[batch.row], 68, "<u4") >= owners.P2SH_FROM
+    p2sh = field(batch.heads.header[batch.row], 68, "<u4") >= owners.P2SH_FROM
     owners.of_spenders(batch.data, parsed, p2sh, spent.tag, spent.owner)
     tag = spent.tag[spending]
     return Coins(tag, spent.owner[spending], owners.types_of(tag), spent.value[spending])
 
 
-def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: UndoFile, out: Outpoints) -> Coins:
+def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, undo: UndoFile, out: Outpoints) -> Coins:
     """What the undo data say that the inputs spend."""
     spent = _coins(len(out.position))
     last, first = 0, np.append(np.flatnonzero(parsed.place == 0), len(inputs))
@@ -220,7 +225,7 @@ def _undone(batch: Batch, parsed: Parsed, inputs: IntArray, heads: Heads, undo: 
         counts = inputs[first[block] + 1 : first[block + 1]]
         if not len(counts):
             continue
-        found = undo.spent(row, heads.display(row), counts)
+        found = undo.spent(row, batch.name(block), counts)
         here = slice(last, last + len(found.value))
         last = here.stop
         part = Coins(spent.tag[here], spent.owner[here], spent.script_type[here], spent.value[here])

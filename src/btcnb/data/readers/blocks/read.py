@@ -24,7 +24,7 @@ from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import flag
 
-_AT_ONCE = 2**25  # bytes of blocks that are parsed together
+_AT_ONCE = 2**23  # bytes of blocks that are parsed together
 
 
 @guarded("path")
@@ -65,6 +65,7 @@ def read_blocks(
     flag("impute", impute)
     require_missing(missing)
     wanted = None if network is None else network_named(network)
+    path = Path(path).expanduser() if str(path).startswith("~") else path
     files = find_files(path)
     heads, found = scan(files, wanted, NETWORKS["main"])
     chain = _between(choose(heads, found, files), start, end, path)
@@ -104,11 +105,14 @@ def _between(chain: Chain, start: int | None, end: int | None, path: str | Path)
 def _parts(files: Sequence[BlockFile], heads: Heads, chain: Chain, others: Others) -> Iterator[tuple[Part, int]]:
     """The blocks of the chain, file by file, so many at a time that memory stays small beside the result."""
     of_file = heads.file[chain.row]
-    for number in np.unique(of_file):
-        file, rows = files[number], chain.row[of_file == number]
-        raw, undo = file.content(), _undo(file, int(number), heads, chain, others.network)
-        for some in _batches(rows, heads):
-            yield read_part(gather(raw, file.key, heads, some), heads, file, undo, others), int(heads.size[some].sum())
+    undoes = np.array([file.undo is not None for file in files])
+    rows = chain.row[~undoes[of_file]]
+    for some in _batches(rows[np.argsort(heads.file[rows], kind="stable")], heads):
+        yield read_part(gather(heads, files, some), None, others), int(heads.size[some].sum())
+    for number in np.unique(of_file[undoes[of_file]]):
+        undo = _undo(files[number], int(number), heads, chain, others.network)
+        for some in _batches(chain.row[of_file == number], heads):
+            yield read_part(gather(heads, files, some), undo, others), int(heads.size[some].sum())
 
 
 def _batches(rows: IntArray, heads: Heads) -> Iterator[IntArray]:

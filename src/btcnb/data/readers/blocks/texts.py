@@ -9,7 +9,7 @@ import numpy.typing as npt
 from embit import bech32
 from embit.base58 import B58_DIGITS
 
-from btcnb.data.readers.blocks.hashes import ZERO, Bytes, IntArray, inner, outer, sha256d
+from btcnb.data.readers.blocks.hashes import ZERO, Bytes, copy, inner, outer, sha256d
 from btcnb.data.readers.blocks.networks import Network
 from btcnb.data.readers.blocks.owners import (
     KEY_HASH,
@@ -25,6 +25,7 @@ from btcnb.data.readers.blocks.owners import (
 
 _BODY = 21  # bytes of prefix and hash
 _WIDTH = 80  # bytes of the longest address, rounded up
+_NEW_LINE = 10
 _BATCH = 2**16  # addresses written at a time
 _BASE58 = np.frombuffer(B58_DIGITS.encode(), dtype=np.uint8).copy()
 _BASE32 = np.frombuffer(bech32.CHARSET.encode(), dtype=np.uint8).copy()
@@ -114,15 +115,22 @@ def _bech32(prefix: Any, version: Any, payload: Any, size: Any, out: Any) -> Any
 
 
 @outer
-def _encode(tag: Tags, owner: Bytes, checked: Bytes, prefix: Bytes, out: Bytes, length: IntArray) -> None:
-    limbs = np.zeros(_LIMBS, dtype=np.uint64)
+def _encode(tag: Tags, owner: Bytes, checked: Bytes, prefix: Bytes, out: Bytes) -> int:
+    """The addresses, a line each, to `out`; where the lines end."""
+    limbs, work = np.zeros(_LIMBS, dtype=np.uint64), np.zeros(_WIDTH, dtype=np.uint8)
+    end: Any = ZERO
     for row in range(len(tag)):
         kind = tag[row]
+        length: Any = ZERO
         if kind in (KEY_HASH, SCRIPT_HASH):
-            length[row] = _base58(checked[row], out[row], limbs)
+            length = _base58(checked[row], work, limbs)
         elif kind in (WITNESS_KEY, WITNESS_SCRIPT, TAPROOT):
             version = np.int64(1) if kind == TAPROOT else ZERO
-            length[row] = _bech32(prefix, version, owner[row], PAYLOAD[kind], out[row])
+            length = _bech32(prefix, version, owner[row], PAYLOAD[kind], work)
+        copy(work, ZERO, length, out, end)
+        end += length + 1
+        out[end - 1] = _NEW_LINE
+    return end
 
 
 def _checked(tag: Tags, owner: Bytes, network: Network) -> Bytes:
@@ -139,11 +147,9 @@ def addresses(tag: Tags, owner: Bytes, network: Network, others: dict[bytes, str
     prefix = np.frombuffer(network.bech32.encode(), dtype=np.uint8).copy()
     for start in range(0, len(tag), _BATCH):
         rows = slice(start, min(start + _BATCH, len(tag)))
-        text = np.zeros((rows.stop - start, _WIDTH), dtype=np.uint8)
-        length = np.zeros(len(text), dtype=np.int64)
-        _encode(tag[rows], owner[rows], _checked(tag[rows], owner[rows], network), prefix, text, length)
-        joined, ends = text.tobytes().decode(), length.tolist()
-        found[rows] = [joined[i * _WIDTH : i * _WIDTH + end] for i, end in enumerate(ends)]
+        text = np.empty((rows.stop - start) * _WIDTH, dtype=np.uint8)
+        end = _encode(tag[rows], owner[rows], _checked(tag[rows], owner[rows], network), prefix, text)
+        found[rows] = text[:end].tobytes().decode().split("\n")[:-1]
     for row in np.flatnonzero((tag == SCRIPT) | (tag == OUTPOINT)):
         found[row] = others[owner[row].tobytes()]
     return found

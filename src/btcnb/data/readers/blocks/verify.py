@@ -17,4 +17,4 @@ def require_block(path: Path) -> None:
     """Raise `DataError` unless `HEIGHT-HASH.bin` holds a whole block with that hash, its Merkle root and witnesses."""
     file = BlockFile(Member(path.name, path), None)
     heads, _ = scan([file], None, NETWORKS["main"])
-    require_sound(gather(file.content(), file.key, heads, np.array([0])), heads, file)
+    require_sound(gather(heads, [file], np.array([0])))
