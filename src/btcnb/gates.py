@@ -72,6 +72,19 @@ def real(name: str, value: object, within: str = ANY) -> float:
     return number
 
 
+def text(name: str, value: object, longest: int = 10_000) -> str:
+    """`value` if it is text that can be written to a file, of at most `longest` characters."""
+    try:
+        if not isinstance(value, str) or len(value) > longest:
+            raise ValueError
+        value.encode()
+    except ValueError:  # half of a surrogate pair, as a broken decoder leaves it
+        raise ParameterError(
+            f"{name} is {_shown(value)}, but must be text of at most {longest:,} characters."
+        ) from None
+    return value
+
+
 def flag(name: str, value: object) -> bool:
     """`value` as a bool: True or False, no number and no text."""
     if not isinstance(value, bool | np.bool_):

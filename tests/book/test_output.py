@@ -97,7 +97,7 @@ def test_verdicts_are_recorded_and_only_four_exist(shown: list[dict[str, Any]]) 
         "where": "Table 1",
     }
     assert "◐ **partly**" in shown[1]["text/markdown"]
-    with pytest.raises(ValueError, match="a verdict is one of reproduced"):
+    with pytest.raises(ParameterError, match="a verdict is one of reproduced"):
         book.Verdict("claim", "probably", "")
 
 

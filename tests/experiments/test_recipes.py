@@ -75,7 +75,7 @@ def test_stages_are_computed_once_and_for_their_own_part_of_the_recipe() -> None
     first = scores(mine)
     again = scores(replace(mine, cluster=ClusterConfig(cut="gap")))
     assert first["purity"] == again["purity"]
-    assert (kept("_trained"), kept("_embeddings"), kept("_coarse"), kept("scores")) == (1, 1, 1, 2)
+    assert (kept("_trained"), kept("_embeddings"), kept("_coarse"), kept("_scores")) == (1, 1, 1, 2)
     assert np.array_equal(coarse(mine), stages._coarse(DATA, "test", "igraph", 65_000, 1.0))
     assert len(forest(mine).members) == graph.num_nodes
 

@@ -6,6 +6,7 @@ import ast
 import csv
 import html
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,10 +14,12 @@ from pathlib import Path
 import nbformat
 from IPython.core.getipython import get_ipython
 
+from btcnb import gates
 from btcnb.book.output import show
 from btcnb.book.parameters import Parameter, chapter_parameters, check_run, read_parameters
 from btcnb.book.style import plot_style
 from btcnb.book.text import code, pipe_table
+from btcnb.errors import ParameterError
 
 PROJECT = Path(__file__).resolve().parents[3]
 WORDS_PER_MINUTE = 180  # technical prose with formulas, read slowly
@@ -30,6 +33,10 @@ def open_chapter(name: str, learn: Sequence[str], prerequisites: Sequence[str]) 
     Raises `ParameterError` for a value of the wrong type or out of range, and for one that papermill has set and the
     chapter does not know.
     """
+    if not re.fullmatch(r"\w{1,100}", gates.text("name", name)):
+        raise ParameterError(f"{name!r:.80} is no chapter; give the name of its file, such as 01_transactions.")
+    learn = [gates.text("learn", line) for line in gates.items("learn", learn)]
+    prerequisites = [gates.text("prerequisites", line) for line in gates.items("prerequisites", prerequisites)]
     notebook = PROJECT / "notebooks" / f"{name}.ipynb"
     declared = parameters(notebook)
     shell = get_ipython()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from btcnb import gates
 from btcnb.book.output import Verdict, glue, record, show, verdicts
 from btcnb.book.text import escape, without_credentials
 from btcnb.data import Source
@@ -29,6 +30,7 @@ _NAMELESS = "a claim of this section"
 
 def whose(data: Source) -> None:
     """Say in the title block whose data the page shows, and from here on skip cells that need what it lacks."""
+    gates.instance("data", data, Source)
     record("whose", source=data.words, simulated=data.simulated)
     missing = [what for what in FACTS if what != "simulated" and not data.has(what)]
     if data.simulated:

@@ -7,6 +7,7 @@ HTML, which Jupyter shows.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -15,10 +16,15 @@ from typing import Any
 import pandas as pd
 from IPython.display import display
 
+from btcnb import gates
 from btcnb.book.text import Markup, html_table, number, pipe_table, without_credentials
+from btcnb.errors import ParameterError
 
 RECORD_MIME = "application/vnd.btcnb.record+json"
 """Outputs of this type are read by the build (provenance, verdicts) and taken off the page."""
+
+MOST_TEXT = 10**8
+"""Characters of one output; pages with interactive figures hold megabytes."""
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "cannot be tested here")
 UNTESTED = VERDICTS[-1]
@@ -31,12 +37,13 @@ def show(markdown: str, fallback: str) -> None:
 
     Both are taken as they are: text that comes from data goes through `book.escape` first.
     """
+    gates.text("markdown", markdown, MOST_TEXT), gates.text("fallback", fallback, MOST_TEXT)
     display({"text/markdown": markdown, "text/html": fallback, "text/plain": markdown}, raw=True)
 
 
 def record(kind: str, **payload: Any) -> None:
     """Hand a record to the build; it leaves no trace on the page."""
-    display({RECORD_MIME: {"kind": kind, **payload}, "text/plain": ""}, raw=True)
+    display({RECORD_MIME: {"kind": gates.text("kind", kind), **payload}, "text/plain": ""}, raw=True)
 
 
 def table(
@@ -47,14 +54,15 @@ def table(
     `formats` maps a column to a format string such as "{:.2f}"; other cells go through `number`. Text in cells is
     escaped, inline code, mathematics and emphasis apart; `book.markup("…")` makes a cell that may hold anything.
     """
-    shown = frame.reset_index() if index else frame
-    formats = formats or {}
+    frame, caption, name = gates.instance("frame", frame, pd.DataFrame), gates.text("caption", caption), _name(name)
+    formats = {} if formats is None else gates.instance("formats", formats, dict)
+    shown = frame.reset_index() if gates.flag("index", index) else frame
     columns = [str(column) for column in shown.columns]
     rows = [
         [_cell(value, formats.get(column)) for column, value in zip(columns, row, strict=True)]
         for row in shown.itertuples(index=False, name=None)
     ]
-    numeric = [pd.api.types.is_numeric_dtype(shown[column]) for column in shown.columns]
+    numeric = [pd.api.types.is_numeric_dtype(kind) for kind in shown.dtypes]
     title = " ".join(caption.split("\n"))
     body = pipe_table(columns, rows, numeric)
     show(f"::::{{table}} {title}\n:name: {name}\n\n{body}\n::::\n", html_table(columns, rows, numeric, title))
@@ -64,7 +72,7 @@ def glue(key: str, value: Any, form: str | None = None) -> None:
     """Make a number citable in prose as {glue:text}`key`; it is formatted here, once."""
     from myst_nb import glue as myst_glue
 
-    myst_glue(key, number(value, form), display=False)
+    myst_glue(_name(key), number(value, form), display=False)
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,8 @@ class Row:
 
 def in_the_paper(rows: Iterable[Row], title: str = "In the paper") -> None:
     """A box with the paper's numbers beside ours."""
-    rows = list(rows)
-    header = ["quantity", "paper", "ours"] + (["note"] if any(row.note for row in rows) else [])
+    rows, title = [gates.instance("a row", row, Row) for row in gates.items("rows", rows)], gates.text("title", title)
+    header = ["quantity", "paper", "ours"] + (["note"] if any(str(row.note) for row in rows) else [])
     cells = [[row.quantity, _cell(row.paper), _cell(row.ours), row.note][: len(header)] for row in rows]
     aligned = [False, True, True, False][: len(header)]
     body = pipe_table(header, cells, aligned)
@@ -108,8 +116,12 @@ class Verdict:
     sample: int | None = None
 
     def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}, not {self.verdict!r}")
+        if not isinstance(self.verdict, str) or self.verdict not in VERDICTS:
+            raise ParameterError(f"a verdict is one of {', '.join(VERDICTS)}, not {self.verdict!r:.80}.")
+        if self.sample is not None:
+            gates.whole("sample", self.sample)
+        if not all(isinstance(entry, numbers.Real) for entry in gates.items("numbers", self.numbers)):
+            raise ParameterError("the numbers that decide a verdict must be numbers.")
         if reason := self._undecided():
             object.__setattr__(self, "verdict", UNTESTED)
             object.__setattr__(self, "evidence", reason)
@@ -117,13 +129,14 @@ class Verdict:
     def _undecided(self) -> str:
         if self.sample is not None and self.sample < 1:
             return "nothing to judge it on: the sample is empty"
-        if not all(math.isfinite(entry) for entry in self.numbers) or _NO_NUMBER.search(str(self.evidence)):
+        if not all(abs(entry) < math.inf for entry in self.numbers) or _NO_NUMBER.search(str(self.evidence)):
             return "nothing to judge it on: a number it rests on could not be computed here"
         return ""
 
 
 def verdicts(items: Sequence[Verdict]) -> None:
     """The table of verdicts that closes a chapter; each is also recorded for the scoreboard."""
+    items = [gates.instance("a verdict", item, Verdict) for item in gates.items("items", items)]
     for item in items:
         record("verdict", claim=item.claim, verdict=item.verdict, evidence=item.evidence, where=item.where)
     header = ["claim", "in the paper", "verdict", "evidence"]
@@ -134,13 +147,21 @@ def verdicts(items: Sequence[Verdict]) -> None:
 
 def data_source(source: Any) -> None:
     """Record where the chapter's data came from: text, or anything with `.source` or `.meta["source"]`."""
-    if hasattr(source, "source"):
+    marked = callable(getattr(source, "fingerprint", None)) and not isinstance(source, type)
+    if marked and hasattr(source, "source"):
         text, mark = source.source, source.fingerprint()
-    elif hasattr(source, "meta"):
+    elif marked and hasattr(source, "meta"):
         text, mark = source.meta.get("source", "unknown"), source.fingerprint()
     else:
         text, mark = str(source), ""
     record("data_source", source=without_credentials(str(text)), fingerprint=mark)
+
+
+def _name(name: Any) -> str:
+    """What text cites a table or a number by: one word."""
+    if not re.fullmatch(r"[\w.:-]{1,200}", gates.text("name", name)):
+        raise ParameterError(f"{name!r:.80} names nothing: use letters, digits, dots, colons and dashes.")
+    return str(name)
 
 
 def _cell(value: Any, form: str | None = None) -> Any:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from btcnb.errors import DataError
+from btcnb import gates
+from btcnb.errors import DataError, ParameterError
 from btcnb.store import note_read
 from btcnb.store.reads import ROOT
 
@@ -25,6 +26,7 @@ def results(name: str) -> Any:
 
     name: path below `results/` without its ending, such as `benchmarks/linkage`
     """
+    name = _below(name)
     for suffix in (".json", ".csv"):
         path = (RESULTS / name).with_suffix(suffix)
         if path.exists():
@@ -42,10 +44,18 @@ def results(name: str) -> Any:
 
 def real_data(name: str = "") -> Path | None:
     """A folder of real files, below `BTCNB_REAL_DATA` or `shared/data` beside the project; None where it is absent."""
-    chosen = os.environ.get(REAL_DATA)
+    name, chosen = _below(name), os.environ.get(REAL_DATA)
     place = (Path(chosen) if chosen else ROOT.parent / "shared" / "data") / name
     note_read(place)
     return place if place.exists() else None
+
+
+def _below(name: str) -> str:
+    """A path that stays below the folder it starts from."""
+    parts = gates.text("name", name, 1000).split("/")
+    if not name.isprintable() or ".." in parts or name.startswith(("/", "~")) or max(map(len, parts)) > 200:
+        raise ParameterError(f"{name!r:.80} is no name of a file or folder below this one.")
+    return name
 
 
 def _table(path: Path) -> pd.DataFrame:

@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.axes import Axes
 
+from btcnb import gates
+
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#444444"]
 """Okabe and Ito's palette, reordered so that the first three also differ in lightness."""
 
@@ -55,6 +57,10 @@ def mark_paper(
     ax: Axes, *, x: float | None = None, y: float | None = None, label: str | None = "paper", **line: Any
 ) -> None:
     """Draw the paper's value as a dashed red line: vertical at `x`, horizontal at `y`, or both."""
+    gates.instance("ax", ax, Axes)
+    x, y = (None if at is None else gates.real("x or y", at) for at in (x, y))
+    if label is not None:
+        gates.text("label", label)
     style: dict[str, Any] = {"color": PAPER_COLOUR, "linestyle": (0, (4, 2)), "linewidth": 1.4, "zorder": 3} | line
     if x is not None:
         ax.axvline(x, label=label, **style)

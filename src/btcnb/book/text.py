@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from btcnb import gates
+from btcnb.errors import ParameterError
+
 _CODE = r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
 _MATHS = r"\$(?P<maths>(?![\s$])[^$\n]*?[^$\s\\])\$"
 _KEPT = re.compile(f"{_CODE}|{_MATHS}")
@@ -39,7 +42,7 @@ class Markup:
 
 def markup(text: str) -> Markup:
     """Let a table's cell hold roles, links or HTML: `book.markup("{doc}`02_heuristics`")`."""
-    return Markup(text)
+    return Markup(gates.text("markup", text))
 
 
 def escape(text: Any) -> str:
@@ -82,16 +85,25 @@ def number(value: Any, form: str | None = None) -> str:
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if not isinstance(value, int | float | np.integer | np.floating):
-        return form.format(value) if form else str(value)
+        return _formatted(form, value) if form else str(value)
     size: Any = abs(value)
     if size != size:
         return "–"
     if form is None or (form.endswith("e}") and 1e-3 <= size < 1e4):
         form = _form(value)
-    text = form.format(value)
+    text = _formatted(form, value)
     if not re.search("[1-9]|inf", text):  # what is left after rounding is zero
         text = re.sub(r"^[+-](?=[\d.])", "", re.sub(r"(?<=\d)\.?0*e[+-]\d+", "", text))
     return text.replace("inf", "∞")
+
+
+def _formatted(form: str, value: Any) -> str:
+    try:
+        return gates.text("form", form).format(value)
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        raise ParameterError(
+            f"{form!r:.80} does not fit a {type(value).__name__} ({error}); write it as {{:.2f}}."
+        ) from None
 
 
 def _form(value: Any) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from btcnb import gates
 from btcnb.cluster import ari, nmi, scored_nodes
-from btcnb.data import load_graph
+from btcnb.data import ROLES, load_graph
 from btcnb.errors import ParameterError
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.stages import community_baseline, scores
@@ -28,9 +29,11 @@ def compare(recipe: Recipe, methods: tuple[str, ...] = tuple(METHODS), role: str
 
     Communities have no dendrogram, so their DP is NaN. Only nodes of the recipe's smallest degree or more are scored.
     """
+    gates.instance("recipe", recipe, Recipe), gates.choice("role", role, ROLES)
+    methods = tuple(gates.text("a method", name) for name in gates.items("methods", methods))
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
-        raise ParameterError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}.")
+        raise ParameterError(f"there is no method {unknown[0]!r:.80}; there are {', '.join(METHODS)}.")
     rows = {METHODS[name]: _row(recipe, name, role) for name in methods}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["DP", "NMI", "ARI"])
 

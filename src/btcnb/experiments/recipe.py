@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from btcnb import sizes
+from btcnb import gates, sizes
 from btcnb.cluster import ClusterConfig
 from btcnb.data import Source
 from btcnb.errors import ParameterError
@@ -25,6 +25,11 @@ class Recipe:
     source: Source
     train: TrainConfig
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+
+    def __post_init__(self) -> None:
+        gates.instance("source", self.source, Source)
+        gates.instance("train", self.train, TrainConfig)
+        gates.instance("cluster", self.cluster, ClusterConfig)
 
     @property
     def id(self) -> str:
@@ -44,6 +49,8 @@ def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, 
     changes: fields of TrainConfig, or of ClusterConfig (a name that both have, such as `alpha`, is training's: give
         `cluster` for the other)
     """
+    gates.instance("source", source, Source)
+    base = ClusterConfig() if cluster is None else gates.instance("cluster", cluster, ClusterConfig)
     given = {name: value for name, value in changes.items() if value is not None}
     theirs = {item.name for item in fields(TrainConfig)}
     ours = {item.name for item in fields(ClusterConfig)} - theirs
@@ -51,12 +58,13 @@ def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, 
     if unknown:
         raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(sorted(ours | theirs))}.")
     train = {**sizes.size(source.size).training, "seed": seed, **{n: v for n, v in given.items() if n in theirs}}
-    settings = replace(cluster or ClusterConfig(), **{n: v for n, v in given.items() if n in ours})
+    settings = replace(base, **{n: v for n, v in given.items() if n in ours})
     return Recipe(source, TrainConfig(**train), settings)
 
 
 def baseline(recipe: Recipe, name: str) -> Recipe:
     """The recipe of a baseline encoder (`untrained`, `gae` or `dgi`) trained where the given one is trained."""
+    gates.instance("recipe", recipe, Recipe)
     return replace(recipe, train=baseline_config(name, recipe.train))
 
 

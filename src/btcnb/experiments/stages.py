@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from btcnb import gates
 from btcnb.cluster import Forest, coarse_partition, communities, dendrograms, evaluate, tune_resolution
-from btcnb.data import Source, load_graph
+from btcnb.cluster.communities import BASELINES
+from btcnb.data import ROLES, Source, load_graph
 from btcnb.experiments.recipe import Recipe
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept
@@ -22,28 +24,40 @@ TRAINING = ("train1", "train2", "train3")
 
 def trained(recipe: Recipe) -> Run:
     """The encoder of a recipe, trained on the three training graphs, steered by the validation graph."""
+    recipe = gates.instance("recipe", recipe, Recipe)
     return _trained(recipe.source, recipe.train)
 
 
 def embeddings(recipe: Recipe, role: str = "test") -> npt.NDArray[np.float32]:
     """One unit row per node of the role's graph, in its order, (N, d)."""
+    recipe = _checked(recipe, role)
     return _embeddings(recipe.source, recipe.train, role)
 
 
 def coarse(recipe: Recipe, role: str = "test") -> npt.NDArray[np.int64]:
     """The coarse partition of the role's graph, one community per node, (N,)."""
-    settings = recipe.cluster
+    settings = _checked(recipe, role).cluster
     return _coarse(recipe.source, role, settings.coarse, settings.max_size, settings.resolution)
 
 
 def forest(recipe: Recipe, role: str = "test") -> Forest:
     """A dendrogram of the embeddings inside each community of the coarse partition."""
+    recipe = _checked(recipe, role)
     return _forest(recipe.source, recipe.train, role, recipe.cluster.method, coarse(recipe, role))
 
 
-@kept
 def scores(recipe: Recipe, role: str = "test") -> dict[str, Any]:
     """The paper's evaluation of the embedding on the role's graph: purity, NMI, ARI, λ, clusters, seconds."""
+    return _scores(_checked(recipe, role), role)
+
+
+def _checked(recipe: Recipe, role: str) -> Recipe:
+    gates.choice("role", role, ROLES)
+    return gates.instance("recipe", recipe, Recipe)
+
+
+@kept
+def _scores(recipe: Recipe, role: str) -> dict[str, Any]:
     return evaluate(
         embeddings(recipe, role),
         load_graph(recipe.source, role),
@@ -53,11 +67,17 @@ def scores(recipe: Recipe, role: str = "test") -> dict[str, Any]:
     )
 
 
-@kept
 def community_baseline(
     source: Source, method: str, seed: int = 0, role: str = "test"
 ) -> tuple[npt.NDArray[np.int64], float]:
     """Communities of the role's graph without any features, and their resolution, tuned on the validation graph."""
+    gates.choice("method", method, BASELINES), gates.choice("role", role, ROLES)
+    seed = gates.whole("seed", seed, "[0, 2147483647]")
+    return _community_baseline(gates.instance("source", source, Source), method, seed, role)
+
+
+@kept
+def _community_baseline(source: Source, method: str, seed: int, role: str) -> tuple[npt.NDArray[np.int64], float]:
     resolution, _ = tune_resolution(load_graph(source, "valid"), method, seed=seed)
     return communities(load_graph(source, role), method, resolution, seed), resolution
 

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import pandas as pd
 
+from btcnb import gates
+from btcnb.errors import ParameterError
 from btcnb.paper.tables import table
 
 Disagreement = tuple[str, str, str, float, float]
@@ -17,6 +19,7 @@ ROUNDING = 0.05
 
 def balanced_accuracy(tp: float, fp: float, fn: float, tn: float) -> float:
     """Mean of positive and negative recall, in percent; a class without members does not count."""
+    tp, fp, fn, tn = _counts(tp, fp, fn, tn)
     recalls = [hit / total for hit, total in ((tp, tp + fn), (tn, tn + fp)) if total > 0]
     return 100 * sum(recalls) / len(recalls)
 
@@ -24,10 +27,20 @@ def balanced_accuracy(tp: float, fp: float, fn: float, tn: float) -> float:
 def macro_f1(tp: float, fp: float, fn: float, tn: float) -> float:
     """Mean of the F1 scores of the positive and the negative class, in percent."""
 
+    tp, fp, fn, tn = _counts(tp, fp, fn, tn)
+
     def f1(hit: float, wrong: float) -> float:
         return 2 * hit / (2 * hit + wrong) if hit + wrong > 0 else 0.0
 
     return 100 * (f1(tp, fp + fn) + f1(tn, fp + fn)) / 2
+
+
+def _counts(*counts: float) -> list[float]:
+    """Counts or shares of true and false positives and negatives, not all of them 0."""
+    found = [gates.real(name, value, "[0, 1e300]") for name, value in zip(COUNTS, counts, strict=True)]
+    if not any(found):
+        raise ParameterError("TP, FP, FN and TN are all 0: there is nothing to score.")
+    return found
 
 
 def _rounding_range(counts: np.ndarray, score: str) -> tuple[float, float]:

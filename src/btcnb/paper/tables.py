@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from btcnb import gates
 from btcnb.errors import ParameterError
 from btcnb.store import note_read
 
@@ -19,8 +20,8 @@ def tables() -> list[str]:
 
 def table(name: str) -> pd.DataFrame:
     """One table of the paper, as printed; see `tables()` for the names."""
-    if name not in tables():
-        raise ParameterError(f"the paper has no table {name!r}; there are {', '.join(tables())}.")
+    if gates.text("name", name) not in tables():
+        raise ParameterError(f"the paper has no table {name!r:.80}; there are {', '.join(tables())}.")
     return pd.read_csv(note_read(FOLDER / f"{name}.csv"), keep_default_na=True)
 
 
@@ -31,11 +32,18 @@ def value(name: str, column: str = "value", **row: object) -> float:
     87.0
     """
     frame = table(name)
+    gates.text("column", column)
     unknown = [key for key in (*row, column) if key not in frame.columns]
     if unknown:
-        raise ParameterError(f"table {name!r} has no column {unknown[0]!r}; it has {', '.join(frame.columns)}.")
+        raise ParameterError(f"table {name!r} has no column {unknown[0]!r:.80}; it has {', '.join(frame.columns)}.")
     for key, wanted in row.items():
+        if not isinstance(wanted, str | int | float | None):
+            raise ParameterError(f"{key} is a {type(wanted).__name__}; give text, a number, or None for an empty cell.")
         frame = frame[frame[key] == wanted] if wanted is not None else frame[frame[key].isna()]
     if len(frame) != 1:
-        raise ParameterError(f"{len(frame)} rows of table {name!r} match {row}; give the columns that single one out.")
+        raise ParameterError(
+            f"{len(frame)} rows of table {name!r} match {row!s:.200}; give the columns that single one out."
+        )
+    if not pd.api.types.is_numeric_dtype(frame[column]):
+        raise ParameterError(f"column {column!r} of table {name!r} holds text, not numbers.")
     return float(frame[column].iloc[0])
