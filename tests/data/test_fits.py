@@ -9,8 +9,8 @@ import pytest
 from btcnb import paper
 from btcnb.data import Source
 from btcnb.data.chain_measures import real_chain
-from btcnb.data.fits import ENTITY, GROUPS, MEDIAN, current, fits, measures, summary, targets
-from btcnb.data.sources import ROLES
+from btcnb.data.fits import ENTITY, GROUPS, MEDIAN, current, fits, measured, measures_of, summary, targets
+from btcnb.data.sources import ROLES, load_graph, load_transactions
 from btcnb.data.structure import ERA_SHARES
 
 
@@ -85,12 +85,21 @@ def test_what_was_not_measured_is_not_met_and_older_records_do_not_count() -> No
     assert summary(fits(older)).loc["entity pairs", "met"] == 0
 
 
-def test_everything_is_measured_on_a_small_economy() -> None:
-    values = measures(Source(size="tiny"))
-    assert current(values) is not None
+def test_everything_with_a_target_is_measured_on_a_small_economy() -> None:
+    values = measures_of(Source(size="tiny"), "valid", transactions=20)
+    assert current(values) is not None and set(values["split"]) == {"valid"}
     table = fits(values)
-    by_year = table[table["group"] == "shares of transactions, by year"]
-    assert np.isfinite(by_year["ours"]).all()
+    own = table[(table["group"] == "shares of transactions, by year") & (table["split"] == "valid")]
+    assert np.isfinite(own["ours"]).all()
+    assert table.loc[table["split"] == "train1", "ours"].isna().all()
     entity = table[table["group"] == "entity pairs"]
-    shares = values[values["quantity"].isin(entity["quantity"])].groupby("split")["value"].sum()
-    assert shares.to_numpy() == pytest.approx(100)
+    assert entity["ours"].sum() == pytest.approx(100)
+
+
+def test_a_record_holds_what_the_chapter_measures_and_more() -> None:
+    source = Source(size="tiny")
+    chain, graph = load_transactions(source, "valid", sampled=False), load_graph(source, "valid")
+    record = measured(chain, graph, transactions=20)
+    live = dict(measures_of(source, "valid", transactions=20)[["quantity", "value"]].to_numpy())
+    assert {name: record[name] for name in live} == pytest.approx(live, nan_ok=True)
+    assert "wrong merges" in record and "wrong merges" not in live

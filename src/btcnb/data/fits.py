@@ -21,7 +21,7 @@ from btcnb import paper
 from btcnb.data.address_graph import AddressGraph
 from btcnb.data.chain_measures import chain_measures, real_chain
 from btcnb.data.change_votes import PUBLISHED_SERVICES, PUBLISHED_SWALLOWED, published_votes
-from btcnb.data.entity_pairs import COUNTS
+from btcnb.data.entity_pairs import COUNTS, entity_counts
 from btcnb.data.intervals import SPLITS
 from btcnb.data.realism import PUBLISHED_REVEALED, realism
 from btcnb.data.simulate.eras import era_of
@@ -67,23 +67,33 @@ GROUPS = {
 }
 
 
-def measured(chain: Transactions, graph: AddressGraph) -> dict[str, float]:
-    """All quantities of one role: sizes, structure of the graph, shape of the chain, and how heuristics fail on it."""
+def measured(
+    chain: Transactions, graph: AddressGraph, *, everything: bool = True, transactions: int = 500
+) -> dict[str, float]:
+    """Quantities of one role: sizes, structure of the graph, shape of the chain, and how heuristics fail on it.
+
+    everything:   also what has no target: labelled pairs of whole graphs, wrong merges by rule and mechanism
+    transactions: how many the entity test draws
+    """
     counts: dict[str, float] = {
         "transactions": float(graph.meta.get("transactions", np.nan)),
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
         "clusters": int(graph.labels().max()) + 1,
     }
-    table = realism(chain)
+    table = realism(chain, None if everything else ("votes", "supercluster"), transactions=transactions)
     failures = dict(zip(table["quantity"].astype(str), table["ours"].astype(float), strict=True))
+    if not everything:
+        pairs = entity_counts(chain, transactions=transactions).mean
+        failures |= {ENTITY + name: float(pairs[name]) for name in COUNTS}
     return {**counts, **graph_structure(graph), **chain_measures(chain), **failures}
 
 
 @kept
-def measures_of(source: Source, role: str) -> pd.DataFrame:
-    """`measured` for one role of simulated data, as columns split, quantity, value."""
-    values = measured(load_transactions(source, role, sampled=False), load_graph(source, role))
+def measures_of(source: Source, role: str, transactions: int = 500) -> pd.DataFrame:
+    """What has a target, for one role of simulated data, as columns split, quantity, value."""
+    chain, graph = load_transactions(source, role, sampled=False), load_graph(source, role)
+    values = measured(chain, graph, everything=False, transactions=transactions)
     return pd.DataFrame({"split": role, "quantity": list(values), "value": list(values.values())})
 
 
