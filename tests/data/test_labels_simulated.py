@@ -80,7 +80,7 @@ def test_the_share_of_labels_is_kept_however_biased(share: float, bias: float) -
 
 
 def test_labels_of_a_simulated_chain() -> None:
-    """A tidy chain has true names only; else about 3 % (then 6 %) name somebody else, and some have aliases."""
+    """A tidy chain has true names only; else 3 % (or 6 %) name somebody else, and some services have aliases."""
     stale = {0.0: 0.0, 1.0: 0.03, 2.0: 0.06}
     for disorder, expected in stale.items():
         truth = simulated("quick", disorder=disorder).truth
