@@ -80,6 +80,8 @@ def number(value: Any, form: str | None = None) -> str:
 
     `form`, such as "{:.1f}", decides the digits; zero carries no sign and no exponent, however it was asked for.
     """
+    if form is not None:
+        gates.text("form", form)
     if value is None or value is pd.NA or value is pd.NaT:
         return "–"
     if isinstance(value, bool | np.bool_):
@@ -99,8 +101,8 @@ def number(value: Any, form: str | None = None) -> str:
 
 def _formatted(form: str, value: Any) -> str:
     try:
-        return gates.text("form", form).format(value)
-    except (ValueError, LookupError, AttributeError, TypeError) as error:
+        return form.format(value)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ParameterError(
             f"{form!r:.80} does not fit a {type(value).__name__} ({error}); write it as {{:.2f}}."
         ) from None

@@ -83,11 +83,11 @@ def grow(rows: UnitRows, method: str, memory_limit: int | None = None, progress:
         return np.asarray(hierarchy.linkage(distances, method), dtype=np.float64)
     n, d = rows.shape
     kind, block = LINKAGES[method].code, block_bytes(n, d, memory_limit)
-    first, copies = distinct_rows(rows)
-    same = np.flatnonzero(first[copies] != np.arange(n))
-    pairs = np.stack([first[copies[same]], same], axis=1)
-    heights = np.zeros(len(same))
     with Reporter(progress, n - 1, "linkage", "merge") as reporter:
+        first, copies = distinct_rows(rows)
+        same = np.flatnonzero(first[copies] != np.arange(n))
+        pairs = np.stack([first[copies[same]], same], axis=1)
+        heights = np.zeros(len(same))
         reporter.add(len(same))
         if len(first) > 1:
             size = np.bincount(copies, minlength=len(first)).astype(np.float64)

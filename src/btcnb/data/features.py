@@ -42,12 +42,12 @@ SATOSHI_PER: dict[Unit, float] = {"bitcoin": float(SATOSHI_PER_BITCOIN), "satosh
 
 def feature_names(usd: bool = True) -> list[str]:
     """Column names of `features`: the node columns without the id, then the amounts in dollars (`…_usd`)."""
-    return _names(NODE_FEATURES, usd)
+    return _names(NODE_FEATURES, flag("usd", usd))
 
 
 def edge_feature_names(usd: bool = True) -> list[str]:
     """Column names of `edge_features`."""
-    return _names(EDGE_FEATURES, usd)
+    return _names(EDGE_FEATURES, flag("usd", usd))
 
 
 def features(

@@ -37,7 +37,7 @@ def value(name: str, column: str = "value", **row: object) -> float:
     if unknown:
         raise ParameterError(f"table {name!r} has no column {unknown[0]!r:.80}; it has {', '.join(frame.columns)}.")
     for key, wanted in row.items():
-        if not isinstance(wanted, str | int | float | None):
+        if not isinstance(wanted, str | int | float | None) or (isinstance(wanted, int) and abs(wanted) >= 2**63):
             raise ParameterError(f"{key} is a {type(wanted).__name__}; give text, a number, or None for an empty cell.")
         frame = frame[frame[key] == wanted] if wanted is not None else frame[frame[key].isna()]
     if len(frame) != 1:

@@ -51,6 +51,8 @@ class Node:
     connection: requests.Session = field(default_factory=requests.Session, repr=False, compare=False)  # kept alive
 
     def __post_init__(self) -> None:
+        if not (isinstance(self.user, str) and isinstance(self.password, str)):
+            raise ParameterError("user and password: must be text.")
         url, user, password = _parsed(self.url)
         object.__setattr__(self, "url", url)
         object.__setattr__(self, "user", self.user or user)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from btcnb import gates
 from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.guard import guarded, reading
 from btcnb.data.transactions import UNKNOWN, Transactions, Truth
@@ -41,6 +42,12 @@ def find_wallets(found: Sequence[Member]) -> dict[str, str] | None:
 @guarded("owners")
 def attach_wallets(txs: Transactions, owners: Mapping[str, str]) -> Transactions:
     """The same transactions with `truth`: the wallet of each address (-1 unknown); wallets in order of their names."""
+    gates.instance("txs", txs, Transactions)
+    told = [*gates.instance("owners", owners, Mapping).items()]
+    if not all(isinstance(text, str) for pair in told for text in pair):
+        raise DataError(
+            "owners", "wallets", "are not address -> wallet, both text", "pass what read_wallet_owners gives"
+        )
     names = sorted(set(owners.values()))
     number = {name: position for position, name in enumerate(names)}
     owner = np.array([number[owners[a]] if a in owners else UNKNOWN for a in txs.addresses], dtype=np.int64)
