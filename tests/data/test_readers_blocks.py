@@ -566,6 +566,10 @@ def test_damage_is_named(tmp_path):
         raw[:80] + b"\xfd\x02\x00" + raw[81:]: "stands no coinbase",
         raw[:141] + b"\xfd": "it ends in the middle of a transaction",
         raw[:80] + b"\xff" + b"\xff" * 8 + raw[81:]: "it ends in the middle|stands no coinbase",
+        raw[: 81 + len(one.txs[0].raw())]
+        + swept[:6]
+        + b"\xfd\x02\x00"
+        + swept[7:]: "a number is written longer than it",
         b"": "size: 0 bytes are no block",
         raw.hex().encode()[:-1]: "hex: is broken",
     }

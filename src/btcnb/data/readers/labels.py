@@ -99,7 +99,7 @@ def _table(member: Member) -> pd.DataFrame:
         empty = table[column].isna() | (table[column] == "")
         if empty.any():
             raise DataError(member.source, column, f"row {int(empty.to_numpy().argmax())} is empty", "fill or drop it")
-    return table.reindex(columns=list(COLUMNS)).fillna("").astype("str")
+    return table.reindex(columns=list(COLUMNS), fill_value="").fillna("").astype("str")
 
 
 def _tags(member: Member, alone: bool) -> Iterator[tuple[str, ...]]:
