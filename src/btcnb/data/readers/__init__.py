@@ -1,7 +1,7 @@
 """The doors through which real chain data enters: raw blocks, bitcoin-etl exports, Bitcoin Core, Dumplings.
 
 Each reader parses into plain columns, a part at a time, and `builder.assemble` makes the container of them with array
-operations; raw blocks, which are parsed by compiled code, have a join of their own in `blocks`. Measured on one core, in
+operations; raw blocks, parsed by compiled code, have a join of their own in `blocks`. Measured on one core, in
 inputs and outputs a second: raw blocks 250,000, JSON lines 50,000, Parquet 240,000, `getblock` files 75,000, Dumplings
 60,000; a transaction has five to seven.
 """
