@@ -7,10 +7,9 @@ import pytest
 from worlds import simulated
 
 from btcnb.data import Transactions, sample_from_coinbase, simulate
-from btcnb.data.chain_measures import PAID_BACK, chain_measures, real_chain
+from btcnb.data.chain_measures import MARKS, PAID_BACK, SHAPES, chain_measures, real_chain
 from btcnb.data.simulate.eras import ERAS
 from btcnb.data.simulate.rates import ROUND_DIGITS
-from btcnb.data.structure import CHAIN_TARGETS, chain_shares
 
 TOLERANCE = 6.0
 """Points of per cent by which shares may differ from those of real blocks: a chain of a hundredth of the size."""
@@ -35,16 +34,11 @@ def test_the_default_is_the_preset_quick(quick: Transactions) -> None:
     assert quick.fingerprint() == simulate().fingerprint()
 
 
-def test_two_ways_to_count_the_shares_agree(quick: Transactions) -> None:
-    measured = chain_measures(quick)
-    assert chain_shares(quick) == pytest.approx({name: measured[name] for name in CHAIN_TARGETS})
-
-
 def test_the_shares_of_real_blocks_of_its_year(quick: Transactions) -> None:
     """The published shares cover the whole history of the chain; those of 2019, its year, are further than that from
     them in SegWit and tokens. `test_eras.py` looks at all years."""
     measured, real = chain_measures(quick), real_chain("2019")
-    names = (*CHAIN_TARGETS, PAID_BACK)
+    names = (*SHAPES, *MARKS, PAID_BACK)
     assert {name: measured[name] for name in names} == pytest.approx(
         {name: real[name] for name in names}, abs=TOLERANCE
     )

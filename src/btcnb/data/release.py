@@ -77,7 +77,7 @@ def write_release(graph: AddressGraph | Mapping[str, AddressGraph], path: str | 
     holds anything else is left alone.
     """
     if format not in get_args(Format):
-        raise ParameterError(f"format: {format!r} is not one of {', '.join(get_args(Format))}.")
+        raise ParameterError(f"format: {format!r:.80} is not one of {', '.join(get_args(Format))}.")
     target = Path(path)
     if target.exists() and not _is_ours(target):
         raise DataError(target, "path", "holds files that are no release", "give a new or an empty folder")

@@ -19,7 +19,7 @@ import numpy as np
 
 from btcnb import sizes
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.checks import real
+from btcnb.data.checks import real, whole
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import SPLITS, price_near
@@ -30,6 +30,7 @@ from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
+from btcnb.gates import instance
 from btcnb.store import kept, note_read, storable
 
 Scope = Literal["sample", "interval"]
@@ -69,10 +70,19 @@ class Source:
     """transactions that a sample should have; 0: what the size says (of somebody's chain, what the paper's had)"""
 
     def __post_init__(self) -> None:
+        for name in ("kind", "size", "scope"):
+            instance(name, getattr(self, name), str)
+        for name in ("paths", "intervals", "simulation"):
+            instance(name, getattr(self, name), tuple)
+        if self.price_usd is not None:
+            real("price_usd", self.price_usd, 0.0, 1e9)
+        whole("sample", self.sample)
         if self.scope not in get_args(Scope):
-            raise ParameterError(f"scope is {self.scope!r}; it must be one of {', '.join(map(repr, get_args(Scope)))}.")
+            raise ParameterError(
+                f"scope is {self.scope!r:.80}; it must be one of {', '.join(map(repr, get_args(Scope)))}."
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
-            raise ParameterError(f"seed is {self.seed!r}, but must be a whole number of at least 0.")
+            raise ParameterError(f"seed is {self.seed!r:.80}, but must be a whole number of at least 0.")
         real("disorder", self.disorder, 0.0, 10.0)
         named = sizes.size(self.size)
         if self.simulated and not self.simulation:
@@ -156,6 +166,7 @@ def split_config(split: str, size: str = "quick", seed: int = 7) -> SimulationCo
 def load_transactions(source: Source, role: str, sampled: bool = True) -> Transactions:
     """The transactions of a role: those its graph is built of (address ids are node ids), or all of its interval."""
     _require_role(role)
+    instance("source", source, Source)
     if source.simulated:
         config = source.economy(role)
         return _simulated_sample(config, source.sample) if sampled else _simulated(config)
@@ -167,6 +178,7 @@ def load_transactions(source: Source, role: str, sampled: bool = True) -> Transa
 def load_graph(source: Source, role: str) -> AddressGraph:
     """The address graph of a role with its heuristic clusters."""
     _require_role(role)
+    instance("source", source, Source)
     if source.simulated:
         return _simulated_graph(source.economy(role), source.sample, source.scope)
     return _released_graph(source, role) if source.kind == "release" else _own_graph(source, role)
@@ -174,6 +186,7 @@ def load_graph(source: Source, role: str) -> AddressGraph:
 
 def load_graphs(source: Source, roles: Sequence[str] = ROLES) -> dict[str, AddressGraph]:
     """Graphs by role."""
+    instance("roles", roles, (tuple, list))
     return {role: load_graph(source, role) for role in roles}
 
 
@@ -332,5 +345,5 @@ def _intervals(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _require_role(role: str) -> None:
-    if role not in ROLES:
-        raise ParameterError(f"split is {role!r}, but must be one of {', '.join(ROLES)}.")
+    if not isinstance(role, str) or role not in ROLES:
+        raise ParameterError(f"split is {role!r:.80}, but must be one of {', '.join(ROLES)}.")

@@ -39,6 +39,8 @@ def value(name: str, column: str = "value", **row: object) -> float:
     for key, wanted in row.items():
         if not isinstance(wanted, str | int | float | None) or (isinstance(wanted, int) and abs(wanted) >= 2**63):
             raise ParameterError(f"{key} is a {type(wanted).__name__}; give text, a number, or None for an empty cell.")
+        if isinstance(wanted, str):
+            gates.text(key, wanted)
         frame = frame[frame[key] == wanted] if wanted is not None else frame[frame[key].isna()]
     if len(frame) != 1:
         raise ParameterError(

@@ -60,7 +60,7 @@ class Node:
         for name, low in (("timeout", 1e-3), ("retries", 0), ("backoff", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value < math.inf:
-                raise ParameterError(f"{name}: {value!r} is not a number of at least {low}.")
+                raise ParameterError(f"{name}: {value!r:.80} is not a number of at least {low}.")
 
     @classmethod
     def at(
