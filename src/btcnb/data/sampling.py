@@ -242,14 +242,15 @@ def _coinbases(txs: Transactions, graph: _Graph, rng: np.random.Generator, given
 
 
 def _listed(seeds: int | str | Iterable[int | str]) -> list[int | str]:
-    return list(seeds) if isinstance(seeds, Iterable) and not isinstance(seeds, str) else [seeds]
+    alone = isinstance(seeds, str) or not isinstance(seeds, Iterable) or getattr(seeds, "ndim", 1) == 0
+    return [seeds] if alone else list(seeds)  # type: ignore[list-item,arg-type]
 
 
 def _ids(txs: Transactions, seeds: list[int | str]) -> IntArray:
     """Transaction ids of ids or hashes."""
     if not seeds:
         raise ParameterError("give at least one seed: a transaction's id or its hash.")
-    hashes = [seed for seed in seeds if isinstance(seed, str)]
+    hashes = [seed for seed in seeds if isinstance(seed, str) and seed.isascii()]
     known = txs.transactions["hash"]
     place = dict(zip(known[known.isin(hashes)], known.index[known.isin(hashes)], strict=True)) if hashes else {}
     found = []

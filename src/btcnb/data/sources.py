@@ -30,7 +30,7 @@ from btcnb.data.sampling import sample_from_coinbase
 from btcnb.data.simulate import SimulationConfig, simulate
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
-from btcnb.gates import instance
+from btcnb.gates import flag, instance
 from btcnb.store import kept, note_read, storable
 
 Scope = Literal["sample", "interval"]
@@ -167,6 +167,7 @@ def load_transactions(source: Source, role: str, sampled: bool = True) -> Transa
     """The transactions of a role: those its graph is built of (address ids are node ids), or all of its interval."""
     _require_role(role)
     instance("source", source, Source)
+    flag("sampled", sampled)
     if source.simulated:
         config = source.economy(role)
         return _simulated_sample(config, source.sample) if sampled else _simulated(config)
