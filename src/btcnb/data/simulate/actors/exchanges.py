@@ -52,9 +52,9 @@ PARTNERS, PARTNER_REACH = 4, 4
 """Accounts that an exchange keeps at others of about its size (so many ranks away at most), to balance its books."""
 MOST_PARTNER_PAYMENTS = 2
 """Payments to these accounts in one round of withdrawals; the smaller an exchange, the more it leans on others."""
-FORWARDED = 4.0
+FORWARDED = 5.0
 """Deposits forwarded one by one, as a multiple of the coins that users move whole."""
-JOINED = 0.5
+JOINED = 0.25
 """Share of sweeps that spend a hot coin along with the deposits."""
 INDEPENDENT = len(LARGEST)
 """The largest exchanges neither leave their coins to others nor pay from deposits one by one."""
