@@ -32,7 +32,11 @@ class Reporter:
         self.bar = tqdm(total=total, desc=name, unit=unit, leave=False) if shown else None
 
     def __enter__(self) -> Reporter:
-        self.add()
+        try:
+            self.add()
+        except BaseException:  # an interrupt at the first drawing: `with` has not begun, and would not close the bar
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,11 +4,12 @@ possible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster import hierarchy
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist
 
 from btcnb.cluster import _gate
 from btcnb.cluster._distance import AVERAGE, WARD, Table
@@ -35,6 +36,10 @@ LINKAGES = {
 """Every linkage. A new one needs its entry, and its line of Lance and Williams in `_small`."""
 
 
+MATRIX_ROWS = 256
+"""Rows of the distance matrix filled at a time."""
+
+
 def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None, progress: Progress = None) -> Float64:
     """Dendrogram of the rows of X (n, d), n >= 2, as SciPy's linkage matrix Z (n-1, 4), float64.
 
@@ -44,7 +49,7 @@ def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None,
     method:
         "average"   mean cosine distance (the paper's choice); exact, matrix-free, O(n d) memory
         "ward"      Ward on the unit sphere, Euclidean distances and SciPy's heights; exact, matrix-free
-        "complete", "single"   cosine distance through SciPy; needs 8 n (n - 1) / 2 bytes, twice over
+        "complete", "single"   cosine distance, merged by SciPy; needs 8 n (n - 1) / 2 bytes, twice over
     memory_limit: bytes the working arrays may take; smaller products are used to keep to it, and a limit that
         cannot be kept raises `ParameterError` before any work is done
     progress: True for a bar, False for none, None for a bar on a terminal from 20,000 points on, or a function of
@@ -77,11 +82,12 @@ def check_limit(n: int, d: int, method: str, memory_limit: int | None) -> None:
 
 def grow(rows: UnitRows, method: str, memory_limit: int | None = None, progress: Progress = False) -> Float64:
     """`linkage` of rows that passed the gate; `rows` is used up."""
-    if not LINKAGES[method].matrix_free:
-        distances = pdist(rows, "cosine")
-        np.maximum(distances, 0.0, out=distances)  # rounding leaves equal rows at -1e-16
-        return np.asarray(hierarchy.linkage(distances, method), dtype=np.float64)
     n, d = rows.shape
+    if not LINKAGES[method].matrix_free:
+        with Reporter(progress, n - 1, "linkage", "merge") as reporter:
+            tree = hierarchy.linkage(_distances(rows, reporter.add), method)  # SciPy's merging is deaf, but short
+            reporter.add(n - 1)
+        return np.asarray(tree, dtype=np.float64)
     kind, block = LINKAGES[method].code, block_bytes(n, d, memory_limit)
     with Reporter(progress, n - 1, "linkage", "merge") as reporter:
         first, copies = distinct_rows(rows)
@@ -101,6 +107,20 @@ def grow(rows: UnitRows, method: str, memory_limit: int | None = None, progress:
             pairs = np.concatenate([pairs, first[slots]])
             heights = np.concatenate([heights, np.sqrt(np.maximum(far, 0.0)) if kind == WARD else far])
     return canonical(pairs, heights)
+
+
+def _distances(rows: Float64, beat: Callable[[], object]) -> Float64:
+    """Cosine distances of unit rows as SciPy's condensed vector, (n (n - 1) / 2,); `beat` is called as it fills."""
+    n, done = len(rows), 0
+    distances = np.empty(n * (n - 1) // 2)
+    for start in range(0, n - 1, MATRIX_ROWS):
+        part = cdist(rows[start : min(start + MATRIX_ROWS, n - 1)], rows[start + 1 :], "sqeuclidean")
+        for i, squares in enumerate(part):  # |u - v|² = 2 (1 - u·v), and exactly 0 where rows are equal
+            after = n - 1 - start - i
+            np.multiply(0.5, squares[i:], out=distances[done : done + after])
+            done += after
+        beat()
+    return distances
 
 
 def _gathered(rows: Float64, first: Int64) -> Float64:

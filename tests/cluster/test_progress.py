@@ -1,0 +1,114 @@
+"""Every long stage tells how far it is from its first second to its end, and an interrupt at any word ends it clean."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import pdist
+
+from btcnb.cluster import (
+    _progress,
+    coarse_partition,
+    dendrograms,
+    evaluate,
+    linkage,
+    local_thresholds,
+    refine,
+)
+
+ROWS = np.random.default_rng(0).normal(size=(600, 8))
+PARTITION = np.repeat(np.arange(6), 100)
+GRAPH = (np.array(nx.ring_of_cliques(60, 10).edges()).T, 600)
+TREES = dendrograms(ROWS, PARTITION, progress=False)
+
+
+class Labelled:
+    """As much of an address graph as scoring needs."""
+
+    num_nodes = len(ROWS)
+
+    def edge_index(self) -> np.ndarray:
+        return GRAPH[0]
+
+    def labels(self) -> np.ndarray:
+        return PARTITION
+
+    def degree(self) -> np.ndarray:
+        return np.bincount(GRAPH[0].ravel())
+
+
+LABELLED = Labelled()
+STAGES: dict[str, Callable[[Any], object]] = {
+    "average linkage": lambda progress: linkage(ROWS, "average", progress=progress),
+    "Ward linkage": lambda progress: linkage(ROWS, "ward", progress=progress),
+    "complete linkage": lambda progress: linkage(ROWS, "complete", progress=progress),
+    "single linkage": lambda progress: linkage(ROWS, "single", progress=progress),
+    "dendrograms": lambda progress: dendrograms(ROWS, PARTITION, progress=progress),
+    "complete dendrograms": lambda progress: dendrograms(ROWS, PARTITION, "complete", progress=progress),
+    "communities": lambda progress: coarse_partition(GRAPH, progress=progress),
+    "communities above the limit": lambda progress: coarse_partition(GRAPH, max_size=15, progress=progress),
+    "silhouette cut": lambda progress: local_thresholds(ROWS, TREES, "silhouette", progress=progress),
+    "gap cut": lambda progress: local_thresholds(ROWS, TREES, "gap", progress=progress),
+    "inconsistency cut": lambda progress: local_thresholds(ROWS, TREES, "inconsistency", progress=progress),
+    "refinement": lambda progress: refine(ROWS, PARTITION, progress=progress),
+    "evaluation": lambda progress: evaluate(ROWS, LABELLED, max_size=200, progress=progress),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_counts_from_nothing_to_all(stage: str) -> None:
+    heard: list[tuple[int, int]] = []
+    STAGES[stage](lambda done, total: heard.append((done, total)))
+    assert heard[0][0] == 0
+    assert heard[-1][0] == heard[-1][1] > 0
+    for (before, total), (after, whole) in itertools.pairwise(heard):
+        assert after >= before or (before == total and after == 0)  # the next stage begins when the last is at its end
+        assert whole == total or after == 0
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("word", [1, 2, 3, "last"])
+def test_an_interrupt_at_any_word_arrives_and_leaves_no_bar_open(
+    stage: str, word: int | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = [0]
+    STAGES[stage](lambda *_: count.__setitem__(0, count[0] + 1))
+    when = count[0] if word == "last" else min(int(word), count[0])
+    bars, words = [], [0]
+
+    class Bar:
+        """Stands for tqdm's: interrupted while it draws."""
+
+        def __init__(self, **_: object) -> None:
+            self.closed = False
+            bars.append(self)
+
+        def update(self, _: int) -> None:
+            words[0] += 1
+            if words[0] == when:
+                raise KeyboardInterrupt
+
+        def refresh(self) -> None:
+            pass
+
+        def close(self) -> None:
+            self.closed = True
+
+    monkeypatch.setattr(_progress, "tqdm", Bar)
+    with pytest.raises(KeyboardInterrupt):
+        STAGES[stage](True)
+    assert bars
+    assert all(bar.closed for bar in bars)
+
+
+@pytest.mark.parametrize("method", ["complete", "single"])
+@pytest.mark.parametrize("n", [2, 3, 255, 256, 257, 258, 513])
+def test_distances_made_in_blocks_are_those_of_scipy(method: str, n: int) -> None:
+    wanted = hierarchy.linkage(pdist(ROWS[:n], "cosine"), method)
+    np.testing.assert_allclose(linkage(ROWS[:n], method)[:, 2], wanted[:, 2], atol=1e-12)
