@@ -8,6 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from btcnb.book import needs, output
+from btcnb.data import Source
 from btcnb.errors import ParameterError
 
 CELL = """# needs: truth
@@ -61,3 +62,14 @@ def test_cells_of_a_shell_are_skipped_from_then_on(monkeypatch: pytest.MonkeyPat
         assert "raise RuntimeError" in shell.transform_cell("# needs: labels\nraise RuntimeError\n")
     finally:
         InteractiveShell.clear_instance()
+
+
+def test_the_title_block_tells_what_stands_beside_simulated_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(needs, "show", lambda text, *_: shown.append(text))
+    monkeypatch.setattr(needs, "record", lambda *_, **__: None)
+    needs.whose(Source(size="tiny"))
+    needs.whose(Source(size="tiny"), besides="figures of real blocks")
+    assert "All data on this page is **simulated**" in shown[0]
+    assert "The data on this page is **simulated**" in shown[1]
+    assert "Beside it stand figures of real blocks." in shown[1]

@@ -28,16 +28,21 @@ _NEEDS = re.compile(r"#\s*needs:\s*(.+)")
 _NAMELESS = "a claim of this section"
 
 
-def whose(data: Source) -> None:
-    """Say in the title block whose data the page shows, and from here on skip cells that need what it lacks."""
+def whose(data: Source, besides: str = "") -> None:
+    """Say in the title block whose data the page shows, and from here on skip cells that need what it lacks.
+
+    besides: what else the page shows, whoever's data it is run on
+    """
+    gates.text("besides", besides)
     gates.instance("data", data, Source)
     record("whose", source=data.words, simulated=data.simulated)
     missing = [what for what in FACTS if what != "simulated" and not data.has(what)]
     if data.simulated:
-        text = f"All data on this page is **simulated**: {data.words}."
+        text = f"{'The' if besides else 'All'} data on this page is **simulated**: {data.words}."
     else:
         text = f"The data on this page is somebody's own: {escape(without_credentials(data.words))}."
         text += " " + " ".join(f"It does not tell {FACTS[what]}." for what in missing) if missing else ""
+    text += f" Beside it stand {besides}." if besides else ""
     show(f":::{{admonition}} Whose data\n:class: note whose\n\n{text}\n:::\n", f"<p>{text}</p>")
     skip_where(lambda what: not data.has(what))
 
