@@ -51,7 +51,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     Mechanism(
         "home-change",
-        0.05,
+        0.08,
         "exchanges below the largest three",
         "superclusters that swallow 41 to 61 % of tagged services (the same notebooks); " + FITTED,
         "withdrawals leave one by one from deposits, change returns to one hot address: the payee looks like change",
