@@ -133,6 +133,15 @@ def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
     if not (set(map(type, array)) <= {str} and all(array)):  # all at once; one by one only to name the row
         fits = np.fromiter((type(value) is str and value != "" for value in array), dtype=bool, count=len(array))
         require(fits, array, source, where, "expected text")
+    return writable(array, source, where)
+
+
+def writable(values: Any, source: str, where: str) -> npt.NDArray[Any]:
+    """An object array of strings that can be written down; they may be empty."""
+    array = np.asarray(values, dtype=object)
+    if not set(map(type, array)) <= {str, np.str_}:
+        fits = np.fromiter((isinstance(value, str) for value in array), dtype=bool, count=len(array))
+        require(fits, array, source, where, "expected text")
     try:
         "".join(array).encode()
     except UnicodeEncodeError as error:

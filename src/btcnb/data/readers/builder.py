@@ -80,7 +80,7 @@ def raw(
 
 def _array(values: list[Any]) -> npt.NDArray[Any]:
     """Of whole numbers where all are such and fit 64 bits, else of objects."""
-    if set(map(type, values)) <= {int, bool}:
+    if set(map(type, values)) in ({int}, {bool}, set()):  # of both, numpy makes numbers
         try:
             return np.array(values, dtype=None if values else np.int64)
         except OverflowError:
