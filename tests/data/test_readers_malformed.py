@@ -418,6 +418,15 @@ def test_numbers_in_blocks_are_whole_numbers(tmp_path, path, number):
         read_bitcoin_core(tmp_path / "b.json")
 
 
+def test_an_output_outside_the_table_is_spent_once(tmp_path):
+    spend = f"{'c' * 64}-0-7+0014{'ab' * 20}+x"
+    (tmp_path / "x.txt").write_text(LINE.replace(spend, f"{spend}}}{{{spend}"))
+    with pytest.raises(DataError, match=f"output 0 of {'c' * 64} is spent twice"):
+        read_dumplings(tmp_path / "x.txt")
+    (tmp_path / "x.txt").write_text(LINE.replace(spend, f"{spend}}}{{{spend.replace('-0-7', '-1-7')}"))
+    assert read_dumplings(tmp_path / "x.txt").inputs["value"].tolist() == [7, 7]
+
+
 @pytest.mark.parametrize("value", [False, 0, [], {}, float("nan"), 7])
 def test_an_address_in_a_block_is_text(tmp_path, value):
     path = (0, "tx", 0, "vout", 0, "scriptPubKey", "address")
@@ -497,6 +506,16 @@ def test_a_release_with_holes_is_refused(tmp_path, file, old, new, message):
     assert old in text
     (folder / file).write_text(text.replace(old, new))
     with pytest.raises(DataError, match=message):
+        read_release(folder)
+
+
+@pytest.mark.parametrize("alias", [2**63, 2**64 + 1, "1.5", "1e30"])
+def test_an_alias_is_never_rounded_nor_does_its_sign_turn(tmp_path, alias):
+    folder = write_release(graph(), tmp_path / "g")
+    text = (folder / "clusters.csv").read_text()
+    assert "3,2" in text
+    (folder / "clusters.csv").write_text(text.replace("3,2", f"3,{alias}"))
+    with pytest.raises(DataError, match=r"clusters\.csv"):
         read_release(folder)
 
 

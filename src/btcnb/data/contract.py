@@ -125,6 +125,17 @@ def require(fits: npt.NDArray[Any], values: npt.NDArray[Any], source: str, where
         raise DataError(source, where, f"row {row} holds {values[row]}", remedy)
 
 
+def require_spent_once(inputs: Mapping[str, npt.NDArray[Any]], outside: npt.NDArray[np.bool_], source: str) -> None:
+    """Refuse two inputs that spend one output outside the table; of those inside, `Transactions.checked` knows."""
+    told = pd.DataFrame({name: inputs[name][outside] for name in ("spent_transaction_hash", "spent_output_index")})
+    told = told[told["spent_transaction_hash"].notna()]
+    again = told.duplicated()
+    if again.any():
+        name, number = told[again].iloc[0]
+        problem = f"output {number} of {name} is spent twice"
+        raise DataError(source, "inputs.spent_output_index", problem, "drop the duplicate transaction")
+
+
 def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
     """An object array of strings that can be written down, none of them empty."""
     array = np.asarray(values, dtype=object)

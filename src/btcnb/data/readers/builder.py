@@ -22,6 +22,7 @@ from btcnb.data.contract import (
     UNKNOWN,
     gate,
     require,
+    require_spent_once,
     texts,
 )
 from btcnb.data.transactions import Transactions
@@ -213,6 +214,7 @@ def _resolve(part: Raw, source: str) -> None:
     if absent.any():
         name, number = (inputs[column][absent][0] for column in ("spent_transaction_hash", "spent_output_index"))
         raise DataError(source, "inputs.spent_output_index", f"{name} has no output {number}", "check the transaction")
+    require_spent_once(inputs, (parent < 0) & (inputs["spent_output_index"] >= 0), source)
     inputs["spent_output"] = np.where(found, row, UNKNOWN)
     spent = row[found]
     told = inputs["value"][found]
