@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,19 @@ from builders import BTC, FINAL, RBF, chain
 
 from btcnb import paper
 from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
-from btcnb.data.change_votes import FINGERPRINTS, HEURISTICS, UNIVERSAL, ChangeVotes, change_votes, published_votes
+from btcnb.data.change_votes import (
+    FINGERPRINTS,
+    HEURISTICS,
+    UNIVERSAL,
+    ChangeVotes,
+    change_votes,
+    freshness,
+    published_votes,
+    rule_precision,
+    true_change,
+    two_outputs,
+    vote_scores,
+)
 from btcnb.data.change_votes.flags import transaction_flags
 from btcnb.data.change_votes.votes import SINCE
 from btcnb.errors import ParameterError
@@ -299,3 +312,17 @@ def test_published_rates_and_precisions_agree() -> None:
     rounding = 0.0005 + 0.0001 / (table["TPR"] + table["FPR"])  # of the precision, and of both rates
     assert ((ours - table["precision"]).abs() <= rounding).all()
     assert len(table) == 19
+
+
+@pytest.mark.parametrize("junk", [None, 5, "text", [1], object()])
+@pytest.mark.parametrize("function", [two_outputs, true_change, rule_precision, freshness, lambda x: vote_scores(x, x)])
+def test_what_is_no_transactions_is_named(function: Any, junk: Any) -> None:
+    with pytest.raises(ParameterError, match="must be a"):
+        function(junk)
+
+
+def test_no_transactions_have_no_votes() -> None:
+    txs = chain().coinbase("pool").owners(pool="pool").build()
+    assert (
+        rule_precision(txs.select(np.zeros(1, dtype=bool)))["votes"].tolist() == rule_precision(txs)["votes"].tolist()
+    )

@@ -12,6 +12,7 @@ from builders import chain
 
 from btcnb.data.coinjoin.lists import read_emulated, read_lists
 from btcnb.data.coinjoin.scoring import COLUMNS, LEFT_OUT, score_lists, score_ordinary
+from btcnb.data.readers import archives
 from btcnb.errors import DataError
 
 OUTPUTS = [1_594_323, 1_594_323, 1_062_882, 1_000_000, 531_441, 50_000, 44_100]
@@ -55,6 +56,19 @@ def test_emulated_rounds_keep_their_order_values_and_types(tmp_path):
     assert txs.outputs["value"].tolist() == OUTPUTS * 2
     assert txs.inputs["value"].tolist() == INPUTS * 2
     assert set(txs.outputs["script_type"]) == {3}
+
+
+def test_emulated_rounds_that_grow_too_much_or_hold_no_whole_values_are_refused(tmp_path, monkeypatch):
+    path = emulated(tmp_path / "rounds.json.gz")
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    content["coinjoins"][f"{0:064x}"]["outputs"]["0"]["value"] += 0.5
+    (tmp_path / "half.json.gz").write_bytes(gzip.compress(json.dumps(content).encode()))
+    with pytest.raises(DataError, match=r"outputs\.value"):
+        read_emulated(tmp_path / "half.json.gz")
+    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 10_000_000))
+    with pytest.raises(DataError, match="would grow from"):
+        read_emulated(tmp_path / "bomb.json.gz")
 
 
 def test_lists_come_from_all_folders_and_what_stands_in_two_files_counts_in_each(tmp_path):

@@ -138,6 +138,18 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("labels", [[[1, 2], [3]], [[1], [2]], [1.5] * 7, "1234567", {}, [None] * 7])
+def test_labels_that_are_no_list_of_whole_numbers_are_named(labels: Any) -> None:
+    with pytest.raises(DataError, match="labels"):
+        build_graph(TXS, labels=labels)
+
+
+@pytest.mark.parametrize("changes", [{"split": "\ud800"}, {"split": "x" * 201}, {"start_time": 2**32 - 1}])
+def test_a_simulation_that_could_not_be_written_down_is_refused_at_once(changes: dict[str, Any]) -> None:
+    with pytest.raises(BtcnbError, match=next(iter(changes))):
+        SimulationConfig(**changes)
+
+
 columns = st.one_of(
     st.none(),
     st.sampled_from([-1, 0, 7, 10**6, 2**62, 1.5, float("nan"), float("inf"), -float("inf")]),

@@ -113,7 +113,18 @@ def test_the_surest_label_counts_then_the_first(tmp_path):
         ("p.yaml", "title: x", "tags: there are none"),
         ("p.yaml", "tags: [7]", r"tags\[0\]: is not a tag"),
         ("p.yaml", f"tags: [{{address: {A}}}]", r"tags\[0\].label: is missing"),
-        ("p.yaml", "!!python/object/apply:os.getcwd []", "YAML: is broken"),
+        ("p.yaml", "!!python/object/apply:os.getcwd []", "tags: there are none"),  # a list that stays empty
+        ("t.csv", f"address,label\n{A},Boat,x\n{B},Quay,y\n", "CSV: cannot be read .rows have more fields"),
+        (
+            "p.yaml",
+            f"label: {'x' * 10_001}\ntags: [{{address: {A}}}]",
+            r"tags\[0\].label: has more than 10,000 letters",
+        ),
+        (
+            "p.yaml",
+            f"x: &x [{'a,' * 5_001}]\ntags: [{{address: {A}, label: a, concepts: *x}}]",
+            "concepts: has more than",
+        ),
         ("p.yaml", "a: &a {x: 1}\nb: {<<: [*a, *a]}\n", "has merge keys"),
         ("p.yaml", "[" * 5000, "YAML: is broken|cannot be read"),
         ("x.txt", "", "no labels are there"),
@@ -124,6 +135,33 @@ def test_what_is_refused(tmp_path, name, content, message):
     with pytest.raises(DataError, match=message) as error:
         read_labels(tmp_path / name)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["0123", "12:30", "On", "no", "1_000", "0x10", "1.50", "2020-01-01", "1e400", "9" * 5000]
+)
+def test_a_label_is_the_text_that_stands_there(tmp_path, text):
+    (tmp_path / "p.yaml").write_text(f"tags: [{{address: {A}, label: {text}, actor: ~, source: null, category: }}]")
+    assert read_labels(tmp_path / "p.yaml").loc[0].tolist() == [A, text, "", "", "", ""]
+
+
+def test_few_lines_that_stand_for_very_much_are_not_written_out(tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]  # 10^12 letters
+    for label in ("!!pairs [{k: *a11}]", "!!omap [{k: *a11}]", "*a11", "[{k: *a11}]"):
+        (tmp_path / "p.yaml").write_text("\n".join([*lines, f"tags: [{{address: {A}, label: {label}}}]"]))
+        with pytest.raises(DataError, match=r"label: is missing"):
+            read_labels(tmp_path / "p.yaml")
+
+
+@pytest.mark.parametrize("column", ["address", "label"])
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA, 3, True, b"x", [1], {}, ""])
+def test_only_text_is_attached(column, value):
+    txs = chain().coinbase(A).build()
+    table = pd.DataFrame({"address": [A], "label": ["x"]}, dtype=object)
+    table[column] = pd.Series([value], dtype=object)
+    with pytest.raises(DataError, match=f"labels: {column}: is not text everywhere"):
+        attach_labels(txs, table)
 
 
 def test_a_pack_that_is_too_large(tmp_path, monkeypatch):

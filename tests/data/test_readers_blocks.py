@@ -478,6 +478,17 @@ def test_a_height_in_a_coinbase(tmp_path, height, quiet):
     assert txs.transactions["block_number"].tolist() == [height]
 
 
+def test_a_block_that_does_not_follow_the_one_below_is_told(tmp_path):
+    """One flipped bit of a header: the block above names another hash, and the two are of two chains."""
+    one = block(200, OUTSIDE)
+    two = block(201, one.id)
+    content = bytearray(node_file([one, two]))
+    content[8 + 68] ^= 1  # behind magic and size, the time in the first header
+    (tmp_path / "blk00000.dat").write_bytes(content)
+    with pytest.warns(SideBranchWarning, match=r"1 of 2 blocks .first: height 201. do not follow the block"):
+        assert len(read_blocks(tmp_path)) == 2
+
+
 def test_a_transaction_in_two_branches_counts_once(tmp_path):
     """Blocks of different branches: the same payment in both, a coin spent once in each, a parent that comes later."""
     pay = Tx((In(OUTSIDE),), ((9, p2pkh(key(1))),))

@@ -405,6 +405,78 @@ def test_a_sidecar_without_source_and_deep_json(tmp_path):
         read_etl(tmp_path / "deep.json")
 
 
+@pytest.mark.parametrize("number", ["1e999999999", "0.9", "1.0", "true", '"1"', '" 1 "', "-2147483649", "NaN"])
+@pytest.mark.parametrize(
+    "path", [(n, "tx", 0, name) for n in (0, 1) for name in ("version", "size", "vsize", "locktime")]
+    + [(1, "tx", 0, "vin", 0, "vout"), (1, "tx", 0, "vin", 0, "sequence"), (1, "tx", 0, "vout", 0, "n")]
+)  # fmt: skip
+def test_numbers_in_blocks_are_whole_numbers(tmp_path, path, number):
+    """Nothing is rounded to another output, and no number takes for ever."""
+    text = json.dumps(changed(BLOCKS, path, "here")).replace('"here"', number)
+    (tmp_path / "b.json").write_text(text)
+    with pytest.raises(DataError):
+        read_bitcoin_core(tmp_path / "b.json")
+
+
+def test_an_output_outside_the_table_is_spent_once(tmp_path):
+    spend = f"{'c' * 64}-0-7+0014{'ab' * 20}+x"
+    (tmp_path / "x.txt").write_text(LINE.replace(spend, f"{spend}}}{{{spend}"))
+    with pytest.raises(DataError, match=f"output 0 of {'c' * 64} is spent twice"):
+        read_dumplings(tmp_path / "x.txt")
+    (tmp_path / "x.txt").write_text(LINE.replace(spend, f"{spend}}}{{{spend.replace('-0-7', '-1-7')}"))
+    assert read_dumplings(tmp_path / "x.txt").inputs["value"].tolist() == [7, 7]
+
+
+@pytest.mark.parametrize("value", [False, 0, [], {}, float("nan"), 7])
+def test_an_address_in_a_block_is_text(tmp_path, value):
+    path = (0, "tx", 0, "vout", 0, "scriptPubKey", "address")
+    (tmp_path / "b.json").write_text(json.dumps(changed(BLOCKS, path, value)))
+    with pytest.raises(DataError, match="an address is no text"):
+        read_bitcoin_core(tmp_path / "b.json")
+
+
+@pytest.mark.parametrize("value", [False, 0, {}, 7, {"a": 1, "b": 2}])
+def test_addresses_of_an_export_are_texts(tmp_path, value):
+    (tmp_path / "t.jsonl").write_text(json.dumps(changed(ROWS[0], ("outputs", 0, "addresses"), value)))
+    with pytest.raises(DataError, match="is no list of texts"):
+        read_etl(tmp_path / "t.jsonl")
+
+
+def test_a_coinbase_that_spends_is_refused(tmp_path):
+    """Its inputs are not dropped in silence; the null transaction that some exports let it spend counts for nothing."""
+    rows = changed(ROWS, (1, "is_coinbase"), True)
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match="line 2: is_coinbase: is true, but the transaction spends others"):
+        read_etl(tmp_path / "t.jsonl")
+    null = {"index": 0, "spent_transaction_hash": "0" * 64, "spent_output_index": 2**32 - 1}
+    for flag in (True, None):
+        row = ROWS[0] | {"inputs": [null], "is_coinbase": flag}
+        (tmp_path / "t.jsonl").write_text(json.dumps(row))
+        txs = read_etl(tmp_path / "t.jsonl")
+        assert txs.transactions["is_coinbase"].tolist() == [True]
+        assert not len(txs.inputs)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        *((("owner", 0), value) for value in (1.5, True, "1", -7, 99, None)),
+        *((("change", 1), value) for value in (1.5, True, "1", -7, 99, 2**40)),
+        *((("coinjoin", 0), value) for value in (None, 1, [], {}, "\ud800")),
+        *((("entities",), value) for value in ({}, {"kind": ["a", "b"]}, {"kind": ["a"], "name": ["b"]}, [1, 2], None)),
+        (("entities", "kind", 0), 7),
+        (("entities", "name", 0), ["x"]),
+    ],
+)
+def test_the_truth_of_a_sidecar_fits_its_transactions(tmp_path, path, value):
+    source = write_etl(story(), tmp_path / "t.jsonl")
+    sidecar = tmp_path / "t.jsonl.truth.json.gz"
+    content = json.loads(gzip.decompress(sidecar.read_bytes()))
+    sidecar.write_bytes(gzip.compress(json.dumps(changed(content, ("truth", *path), value)).encode()))
+    with pytest.raises(DataError, match=r"truth|sidecar"):
+        read_etl(source)
+
+
 # Releases ---------------------------------------------------------------------------------------------------------
 
 
@@ -434,6 +506,16 @@ def test_a_release_with_holes_is_refused(tmp_path, file, old, new, message):
     assert old in text
     (folder / file).write_text(text.replace(old, new))
     with pytest.raises(DataError, match=message):
+        read_release(folder)
+
+
+@pytest.mark.parametrize("alias", [2**63, 2**64 + 1, "1.5", "1e30"])
+def test_an_alias_is_never_rounded_nor_does_its_sign_turn(tmp_path, alias):
+    folder = write_release(graph(), tmp_path / "g")
+    text = (folder / "clusters.csv").read_text()
+    assert "3,2" in text
+    (folder / "clusters.csv").write_text(text.replace("3,2", f"3,{alias}"))
+    with pytest.raises(DataError, match=r"clusters\.csv"):
         read_release(folder)
 
 

@@ -89,6 +89,8 @@ def _as(values: pd.Series, kind: str | None) -> pd.Series:
     kind = kind or ("float64" if absent.any() else "int64")
     if not _KIND.fullmatch(kind):
         raise ValueError(f"{kind} is no type of a column")
+    if kind[0] in "iu" and values.dtype.kind == "f" and not ((values % 1 == 0) & (values.abs() < 2**53)).all():
+        raise ValueError(f"{values.name} is not {kind} everywhere")  # a cast would round, or turn the sign
     return values.astype(kind)  # type: ignore[call-overload]
 
 

@@ -125,6 +125,17 @@ def require(fits: npt.NDArray[Any], values: npt.NDArray[Any], source: str, where
         raise DataError(source, where, f"row {row} holds {values[row]}", remedy)
 
 
+def require_spent_once(inputs: Mapping[str, npt.NDArray[Any]], outside: npt.NDArray[np.bool_], source: str) -> None:
+    """Refuse two inputs that spend one output outside the table; of those inside, `Transactions.checked` knows."""
+    told = pd.DataFrame({name: inputs[name][outside] for name in ("spent_transaction_hash", "spent_output_index")})
+    told = told[told["spent_transaction_hash"].notna()]
+    again = told.duplicated()
+    if again.any():
+        name, number = told[again].iloc[0]
+        problem = f"output {number} of {name} is spent twice"
+        raise DataError(source, "inputs.spent_output_index", problem, "drop the duplicate transaction")
+
+
 def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
     """An object array of strings that can be written down, none of them empty."""
     array = np.asarray(values, dtype=object)
@@ -132,6 +143,15 @@ def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
         raise DataError(source, where, f"has {array.ndim} dimensions", "give a list of texts")
     if not (set(map(type, array)) <= {str} and all(array)):  # all at once; one by one only to name the row
         fits = np.fromiter((type(value) is str and value != "" for value in array), dtype=bool, count=len(array))
+        require(fits, array, source, where, "expected text")
+    return writable(array, source, where)
+
+
+def writable(values: Any, source: str, where: str) -> npt.NDArray[Any]:
+    """An object array of strings that can be written down; they may be empty."""
+    array = np.asarray(values, dtype=object)
+    if not set(map(type, array)) <= {str, np.str_}:
+        fits = np.fromiter((isinstance(value, str) for value in array), dtype=bool, count=len(array))
         require(fits, array, source, where, "expected text")
     try:
         "".join(array).encode()

@@ -103,7 +103,10 @@ def default_labels(txs: Transactions, price_usd: float | None = None) -> IntArra
 
 
 def _given_labels(txs: Transactions, labels: npt.ArrayLike) -> IntArray:
-    found = np.asarray(labels)
+    try:
+        found = np.asarray(labels)
+    except Exception as error:  # lists of unequal length, or what refuses to be an array
+        raise DataError(txs.source, "labels", "cannot be read as an array", "give one label per address") from error
     if found.shape != (txs.num_addresses,):
         problem = f"has shape {found.shape} for {txs.num_addresses} addresses"
         raise DataError(txs.source, "labels", problem, "give one label per address")

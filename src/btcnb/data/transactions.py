@@ -26,6 +26,7 @@ from btcnb.data.contract import (
     plain,
     require,
     texts,
+    writable,
 )
 from btcnb.errors import DataError
 from btcnb.store import storable
@@ -239,6 +240,23 @@ class Transactions:
                 raise DataError(
                     self.source, f"truth.{name}", problem, "expected text" if "O" in kind else "expected ids"
                 )
+            if "O" in kind:
+                writable(array, self.source, f"truth.{name}")
+        self._check_entities(self.truth)
+
+    def _check_entities(self, truth: Truth) -> None:
+        """Entities have a kind and a name, an owner is one of them, and change is an output that is there or none."""
+        for column in ("kind", "name"):
+            if not isinstance(truth.entities, pd.DataFrame) or column not in truth.entities:
+                raise DataError(self.source, f"truth.entities.{column}", "column is missing", "expected kind and name")
+            writable(truth.entities[column].to_numpy(dtype=object), self.source, f"truth.entities.{column}")
+        fits = (truth.owner >= UNKNOWN) & (truth.owner < len(truth.entities))
+        require(fits, truth.owner, self.source, "truth.owner", f"expected -1 or one of {len(truth.entities)} entities")
+        if truth.change is not None:
+            there = self.outputs["tx"].to_numpy() * 2**32 + self.outputs["index"].to_numpy()
+            named = truth.change.clip(UNKNOWN, 2**32 - 1)
+            fits = (truth.change == UNKNOWN) | np.isin(np.arange(len(self)) * 2**32 + named, there)
+            require(fits, truth.change, self.source, "truth.change", "expected -1 or the index of an output")
 
 
 def _offsets(groups: IntArray, number: int) -> IntArray:

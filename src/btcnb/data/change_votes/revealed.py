@@ -99,6 +99,7 @@ def revealed_change(txs: Transactions) -> RevealedChange:
 
 def true_change(txs: Transactions) -> KnownChange:
     """The change that the source tells (`truth.change`), for eligible transactions that have one."""
+    instance("txs", txs, Transactions)
     told = None if txs.truth is None else txs.truth.change
     if told is None:
         raise DataError(txs.source, "truth.change", "is missing", "simulate, or tell which output is change")
@@ -111,6 +112,7 @@ def true_change(txs: Transactions) -> KnownChange:
 
 def freshness(revealed: RevealedChange) -> pd.DataFrame:
     """How often change and payment went to fresh addresses: change_fresh, spend_fresh, ours, published (shares)."""
+    instance("revealed", revealed, RevealedChange)
     table = paper.table("moser_freshness")
     total = max(len(revealed.tx), 1)
     ours = [

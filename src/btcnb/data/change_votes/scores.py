@@ -36,6 +36,7 @@ def vote_scores(votes: ChangeVotes, known: KnownChange, remaining: IntArray | No
     NaN where there is nothing to count.
     """
     instance("votes", votes, ChangeVotes)
+    instance("known", known, KnownChange)
     found = votes.of(known.tx).votes
     right, voted = found == known.change[:, None], found >= 0
     with np.errstate(invalid="ignore"):
@@ -72,8 +73,9 @@ def rule_precision(txs: Transactions, config: HeuristicConfig | None = None) -> 
     flipped = flipped.rename(columns={"address_a": "address_b", "address_b": "address_a"})
     votes = pd.concat([named, flipped]).drop_duplicates(["tx", "rule", "address_b"])
     owner, told = txs.truth.owner, txs.truth.change
-    ours, theirs = owner[votes["address_b"].to_numpy()], owner[votes["address_a"].to_numpy()]
-    change = np.full(len(votes), -1) if told is None else told[votes["tx"].to_numpy()]
+    ends = votes[["tx", "address_a", "address_b"]].astype(np.int64)  # of no votes, pandas forgets the type
+    ours, theirs = owner[ends["address_b"].to_numpy()], owner[ends["address_a"].to_numpy()]
+    change = np.full(len(votes), -1) if told is None else told[ends["tx"].to_numpy()]
     votes = votes.assign(
         owner=pd.Series(ours == theirs, index=votes.index).where((ours >= 0) & (theirs >= 0)).astype("boolean"),
         change=pd.Series(votes["index"].to_numpy() == change, index=votes.index).where(change >= 0).astype("boolean"),

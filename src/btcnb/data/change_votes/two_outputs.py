@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.transactions import SCRIPT_TYPES, IntArray, Transactions
+from btcnb.gates import instance
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -32,6 +33,7 @@ def two_outputs(txs: Transactions) -> TwoOutputs:
 
     Where an input address is paid, its output is change beyond doubt, and heuristics have nothing to add.
     """
+    instance("txs", txs, Transactions)
     start, kind = txs.output_offsets(), txs.outputs["script_type"].to_numpy()
     tx = np.flatnonzero((np.diff(start) == 2) & ~txs.transactions["is_coinbase"].to_numpy())
     first = start[tx]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import warnings
 from collections.abc import Iterable
@@ -14,7 +13,7 @@ import pandas as pd
 
 from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import read_bitcoin_core, read_dumplings
-from btcnb.data.readers.archives import members
+from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.builder import FINAL_SEQUENCE, MissingOutputsWarning, assemble, raw
 from btcnb.data.readers.guard import reading
 from btcnb.data.readers.scripts import TYPE_CODE
@@ -94,7 +93,7 @@ def read_emulated(path: str | Path) -> Transactions:
     """
     source = str(path)
     with reading(source, "JSON", "is broken or cut short", "fetch it again"):
-        content: Any = json.loads(gzip.decompress(Path(path).read_bytes()))
+        content: Any = json.loads(Member(Path(path).name, Path(path)).read())
     transactions: list[tuple[Any, ...]] = []
     inputs: list[tuple[Any, ...]] = []
     outputs: list[tuple[Any, ...]] = []
@@ -105,10 +104,10 @@ def read_emulated(path: str | Path) -> Transactions:
             transactions.append((each["txid"], tx, time, 1, False, 1, 0, 0, 0, UNKNOWN))
             for position, coin in _by_position(each["inputs"]):
                 outside = f"f{len(inputs):063x}"  # the id of no transaction
-                owner = (coin["address"], int(coin["value"]), _kind(coin["address"]))
+                owner = (coin["address"], coin["value"], _kind(coin["address"]))
                 inputs.append((tx, position, outside, 0, *owner, FINAL_SEQUENCE))
             for position, coin in _by_position(each["outputs"]):
-                outputs.append((tx, position, coin["address"], int(coin["value"]), _kind(coin["address"])))
+                outputs.append((tx, position, coin["address"], coin["value"], _kind(coin["address"])))
     return assemble([raw(transactions, inputs, outputs)], source)
 
 

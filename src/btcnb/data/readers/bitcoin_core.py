@@ -130,11 +130,12 @@ def _part(block: dict[str, Any], height: int, place: str) -> Raw:
     for number, tx in enumerate(listed):
         where = f"{place}, tx[{number}]"
         try:
-            coinbase = bool(tx["vin"]) and "coinbase" in tx["vin"][0]
-            size = int(tx.get("size", 0))
+            coinbase = bool(tx["vin"]) and tx["vin"][0].get("coinbase") is not None
+            size = _whole(tx.get("size", 0), where, "size")
             fee = _satoshi(tx["fee"], where, "fee") if "fee" in tx else UNKNOWN
-            lock = int(tx.get("locktime", 0))
-            version, virtual = int(tx.get("version", 1)), int(tx.get("vsize", size))
+            lock = _whole(tx.get("locktime", 0), where, "locktime")
+            version = _whole(tx.get("version", 1), where, "version", low=None)
+            virtual = _whole(tx.get("vsize", size), where, "vsize")
             transactions.append((tx["txid"], height, time, number, coinbase, version, lock, size, virtual, fee))
             if not coinbase:
                 inputs += [_input(number, position, vin, where) for position, vin in enumerate(tx["vin"])]
@@ -152,13 +153,23 @@ def _input(tx: int, position: int, vin: dict[str, Any], where: str) -> tuple[Any
     if previous is not None:
         address, kind = _owner(previous["scriptPubKey"], vin["txid"], vin["vout"])
         value = _satoshi(previous["value"], where, f"vin[{position}].prevout.value")
-    sequence = vin.get("sequence", FINAL_SEQUENCE)
-    return (tx, position, vin["txid"], int(vin["vout"]), address, value, kind, int(sequence))
+    sequence = _whole(vin.get("sequence", FINAL_SEQUENCE), where, f"vin[{position}].sequence")
+    return (
+        tx,
+        position,
+        vin["txid"],
+        _whole(vin["vout"], where, f"vin[{position}].vout"),
+        address,
+        value,
+        kind,
+        sequence,
+    )
 
 
 def _output(tx: int, vout: dict[str, Any], txid: str, where: str) -> tuple[Any, ...]:
-    address, kind = _owner(vout["scriptPubKey"], txid, vout["n"])
-    return (tx, int(vout["n"]), address, _satoshi(vout["value"], where, f"vout[{vout['n']}].value"), kind)
+    number = _whole(vout["n"], where, "vout.n")
+    address, kind = _owner(vout["scriptPubKey"], txid, number)
+    return (tx, number, address, _satoshi(vout["value"], where, f"vout[{number}].value"), kind)
 
 
 def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, int]:
@@ -172,7 +183,9 @@ def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, 
     several = script.get("addresses") or []
     if not isinstance(several, list):
         raise TypeError("addresses are no list")
-    address = script.get("address") or (several[0] if len(several) == 1 else None)
+    address = script.get("address", several[0] if len(several) == 1 else None)
+    if address is not None and not isinstance(address, str):
+        raise TypeError("an address is no text")
     return address or told or f"{txid}:{number}", kind
 
 
@@ -188,8 +201,9 @@ def _satoshi(value: Any, where: str, field: str) -> int:
     raise DataError(where, field, problem, "amounts have at most 8 decimals and 21 million coins")
 
 
-def _whole(value: Any, where: str, field: str) -> int:
-    if type(value) is not int or value < 0:
+def _whole(value: Any, where: str, field: str, low: int | None = 0) -> int:
+    """A whole number as JSON writes one. Nothing is converted: of 0.9 would come 0, and 1e999999999 takes for ever."""
+    if type(value) is not int or (low is not None and value < low):
         raise DataError(where, field, f"{plain(repr(value))[:60]} is not a whole number", _DETAIL)
     return value
 

@@ -22,6 +22,7 @@ from btcnb.data.contract import (
     UNKNOWN,
     gate,
     require,
+    require_spent_once,
     texts,
 )
 from btcnb.data.transactions import Transactions
@@ -80,7 +81,7 @@ def raw(
 
 def _array(values: list[Any]) -> npt.NDArray[Any]:
     """Of whole numbers where all are such and fit 64 bits, else of objects."""
-    if set(map(type, values)) <= {int, bool}:
+    if set(map(type, values)) in ({int}, {bool}, set()):  # of both, numpy makes numbers
         try:
             return np.array(values, dtype=None if values else np.int64)
         except OverflowError:
@@ -213,6 +214,7 @@ def _resolve(part: Raw, source: str) -> None:
     if absent.any():
         name, number = (inputs[column][absent][0] for column in ("spent_transaction_hash", "spent_output_index"))
         raise DataError(source, "inputs.spent_output_index", f"{name} has no output {number}", "check the transaction")
+    require_spent_once(inputs, (parent < 0) & (inputs["spent_output_index"] >= 0), source)
     inputs["spent_output"] = np.where(found, row, UNKNOWN)
     spent = row[found]
     told = inputs["value"][found]

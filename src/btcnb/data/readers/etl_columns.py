@@ -28,6 +28,7 @@ SATOSHI_PER = {"satoshi": 1, "btc": 100_000_000}
 _NULLDATA = scripts.TYPE_CODE["nulldata"]
 _SECONDS = 10**11  # a block time in seconds has ten digits
 _FINER = 3  # units it may be told in otherwise: milliseconds, microseconds, nanoseconds
+_NO_TRANSACTION = "0" * 64  # what some exports let a coinbase spend
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -165,7 +166,8 @@ class Side(Columns):
 
     def _joined(self, value: Any, row: int) -> str | None:
         several = _unwrapped(value)
-        several = [several] if isinstance(several, str) else [_unwrapped(one) for one in several or ()]
+        several = [several] if isinstance(several, str) else [] if several is None else several
+        several = [_unwrapped(one) for one in several] if isinstance(several, list) else [several]
         if not all(isinstance(one, str) for one in several):
             raise self.error(row, "addresses", f"{_short(value)} is no list of texts", "list addresses as text")
         return ",".join(several) or None
@@ -177,9 +179,13 @@ def part(head: Columns, inputs: Side, outputs: Side, unit: int) -> Raw:
     size, virtual = head.whole("size", default=0), head.whole("virtual_size", default=0)
     spent = inputs.texts("spent_transaction_hash")
     spends = np.zeros(head.rows, dtype=bool)
-    spends[inputs.tx[~pd.isna(spent)]] = True
+    spends[inputs.tx[~pd.isna(spent) & (spent != _NO_TRANSACTION)]] = True
     told = head.flags("is_coinbase")
     coinbase = np.array([not spends[tx] if flag is None else flag for tx, flag in enumerate(told)], dtype=bool)
+    wrong = coinbase & spends
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise head.error(row, "is_coinbase", "is true, but the transaction spends others", "a coinbase spends nothing")
     transactions = {
         "hash": hashes,
         "block_number": head.whole("block_number"),

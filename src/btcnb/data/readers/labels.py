@@ -17,8 +17,10 @@ from btcnb.data.readers.archives import Member, members
 from btcnb.data.readers.guard import guarded, reading
 from btcnb.data.transactions import Transactions, Truth
 from btcnb.errors import DataError
+from btcnb.gates import instance
 
 COLUMNS = ("address", "label", "category", "actor", "source", "confidence")
+_READ = (*COLUMNS, "concepts", "currency", "network")
 CONFIDENCE = (
     "ownership",
     "service_api",
@@ -39,10 +41,14 @@ CONFIDENCE = (
 what was found by transacting or by research, what was guessed or read on a page. Other words, and none, come last."""
 MAX_YAML = 64 * 2**20
 """Bytes of the largest TagPack that is read."""
+MAX_TEXT = 10_000
+"""Letters of the longest text of a tag: what the head of a pack says is kept for each of its tags."""
 _TABLE, _PACK = (".csv", ".csv.gz"), (".yaml", ".yml", ".yaml.gz", ".yml.gz")
 _MERGE = re.compile(rb"(?m)(^|[\s{,])<<\s*:")
 _BITCOIN = re.compile(r"[13][1-9A-HJ-NP-Za-km-z]{24,34}|bc1[02-9ac-hj-np-z]{8,87}")
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+"""Every value as the text that stands there: YAML would read the label 0123 as 83, 12:30 as 750, and On as true."""
+_NOTHING = ("", "~", "null", "Null", "NULL")
 
 
 @guarded("path")
@@ -75,9 +81,14 @@ def attach_labels(txs: Transactions, labels: pd.DataFrame) -> Transactions:
     Of several labels of one address the surest counts (`CONFIDENCE`), of equally sure ones the first. Owners stay
     unknown (-1) where they were: a label is somebody's word, not the truth about who holds a key.
     """
+    instance("txs", txs, Transactions)
+    instance("labels", labels, pd.DataFrame)
     for column in ("address", "label"):
         if column not in labels:
             raise DataError("labels", column, "column is missing", f"expected columns {', '.join(COLUMNS)}")
+        if not all(isinstance(text, str) and text for text in labels[column].tolist()):
+            problem = "is not text everywhere, or empty somewhere"
+            raise DataError("labels", column, problem, "drop such rows, or write text")
     rank = {word: position for position, word in enumerate(CONFIDENCE)}
     told = labels["confidence"] if "confidence" in labels else pd.Series("", index=labels.index)
     order = told.map(rank).fillna(len(rank)).to_numpy().argsort(kind="stable")
@@ -93,6 +104,8 @@ def attach_labels(txs: Transactions, labels: pd.DataFrame) -> Transactions:
 def _table(member: Member) -> pd.DataFrame:
     with reading(member.source, "CSV", "cannot be read", "fix or fetch it again"), member.open() as stream:
         table = pd.read_csv(stream, dtype="str", keep_default_na=False, encoding="utf-8-sig")
+        if not isinstance(table.index, pd.RangeIndex):  # pandas takes the first column for names of rows
+            raise ValueError("rows have more fields than there are columns")
     for column in COLUMNS[:2]:
         if column not in table:
             raise DataError(member.source, column, "column is missing", f"expected columns {', '.join(COLUMNS)}")
@@ -112,8 +125,13 @@ def _tags(member: Member, alone: bool) -> Iterator[tuple[str, ...]]:
         where = f"tags[{number}]"
         if not isinstance(tag, dict):
             raise DataError(member.source, where, "is not a tag", "give it an address and a label")
-        own = {**pack, **{name: value for name, value in tag.items() if value is not None}}
-        address, currency = _text(own.get("address")), _text(own.get("currency") or own.get("network"))
+        own = {**pack, **{name: value for name, value in tag.items() if value not in _NOTHING}}
+        for name in _READ:
+            if _letters(own.get(name)) > MAX_TEXT:
+                problem = f"has more than {MAX_TEXT:,} letters"
+                raise DataError(member.source, f"{where}.{name}", problem, "write less")
+        address, currency = (_text(own.get(name)) for name in ("address", "currency"))
+        currency = currency or _text(own.get("network"))
         if currency.upper() not in ("", "BTC") or not _BITCOIN.fullmatch(address):
             continue
         row = {name: _text(own.get(name)) for name in COLUMNS}
@@ -133,11 +151,18 @@ def _pack(member: Member) -> Any:
     with reading(
         member.source, "YAML", "is broken", "fix or fetch it again", (yaml.YAMLError, ValueError, RecursionError)
     ):
-        return yaml.load(text, Loader=_Loader)  # a safe loader: plain values only
+        return yaml.load(text, Loader=_Loader)  # texts, lists and mappings, nothing else
 
 
 def _text(value: Any) -> str:
-    """A plain value as one line of text; a list joined by +; "" for what is not told."""
+    """A text on one line; a list of texts joined by +; "" for what is not told."""
     if isinstance(value, list):
-        return "+".join(filter(None, (_text(one) for one in value if not isinstance(one, list))))
-    return "" if value is None or isinstance(value, dict) else " ".join(str(value).split())
+        return "+".join(filter(None, (_text(one) for one in value if isinstance(one, str))))
+    return "" if not isinstance(value, str) or value in _NOTHING else " ".join(value.split())
+
+
+def _letters(value: Any) -> int:
+    """How long the text of a value is at most; of a list, each item counts for one at least."""
+    if isinstance(value, list):
+        return len(value) + sum(len(one) for one in value if isinstance(one, str))
+    return len(value) if isinstance(value, str) else 0

@@ -56,4 +56,6 @@ def _plain(values: Any) -> Any:
 def _array(name: str, values: Any) -> Any:
     if name == "entities":
         return pd.DataFrame(values)
+    if values is not None and name in _IDS and not set(map(type, values)) <= {int}:
+        raise ValueError(f"truth.{name} is no list of whole numbers")  # of 1.5, true and "1" numpy would make 1
     return None if values is None else np.array(values, dtype=np.int64 if name in _IDS else object)

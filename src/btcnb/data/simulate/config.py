@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from btcnb.data.checks import real, whole
 from btcnb.data.intervals import FIRST, SPLITS
 from btcnb.errors import ParameterError
-from btcnb.gates import choice, instance
+from btcnb.gates import choice, instance, text
 from btcnb.sizes import size as named_size
 from btcnb.store import storable
 
@@ -91,10 +91,10 @@ class SimulationConfig:
 
 
 def _check(config: SimulationConfig) -> None:
-    instance("split", config.split, str)
+    text("split", config.split, 200)
     whole("seed", config.seed, 0, 2**63 - 1)
     whole("start_block", config.start_block, 481_824, 6_929_999)  # SegWit is assumed active; a subsidy is assumed left
-    whole("start_time", config.start_time, 0, 2**33)
+    whole("start_time", config.start_time, 0, 4 * 10**9)  # a block's time has 32 bits, also that of the last block
     whole("blocks", config.blocks, 1, 100_000)
     whole("transactions_per_block", config.transactions_per_block, 5, 20_000)
     whole("users", config.users, 50, 50_000_000)

@@ -20,7 +20,7 @@ _HEADER = np.int64(HEADER)
 
 
 class SideBranchWarning(UserWarning):
-    """Blocks were left out because others of the same height belong to a longer chain."""
+    """Blocks of two chains: some were left out for others of a longer chain, or one does not follow the one below."""
 
 
 class Heads(NamedTuple):
@@ -171,6 +171,14 @@ def choose(heads: Heads, network: Network, files: Sequence[BlockFile]) -> Chain:
             4,
         )
     kept = order[first]
+    torn = (np.diff(height[kept]) == 1) & (parent[kept[1:]] != kept[:-1])
+    if torn.any():
+        warnings.warn(
+            f"{torn.sum()} of {len(kept)} blocks (first: height {height[kept[1:]][torn][0]}) do not follow the block"
+            " that is there below them: that one is damaged, or its branch was left.",
+            SideBranchWarning,
+            4,
+        )
     heights = np.full(len(heads.file), UNTOLD, dtype=np.int64)
     heights[rows] = height
     return Chain(rows[kept], height[kept], tree[kept], heights)
