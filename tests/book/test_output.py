@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from btcnb import book
 from btcnb.book import chapter, output
+from btcnb.book.chapter import recorded_times
 from btcnb.book.parameters import read_parameters
 from btcnb.book.text import pipe_table, without_credentials
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 from btcnb.store.reach import Package
 
 
@@ -314,3 +315,10 @@ def test_every_name_for_chapters_is_there_and_the_code_behind_it_is_followed() -
 def test_long_texts_are_searched_for_credentials_in_one_go(text: str) -> None:
     """Where the search begins anew at every letter, this takes hours."""
     assert len(without_credentials(text)) <= len(text)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"chapter,preset,seconds\nx\n", bytes(range(256)), b"x" * 200_000])
+def test_running_times_that_cannot_be_read_are_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "times.csv").write_bytes(content + b"\n1,2,many\n")
+    with pytest.raises(DataError, match=r"times\.csv: running times: cannot be read"):
+        recorded_times(tmp_path / "times.csv")

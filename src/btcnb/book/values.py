@@ -72,7 +72,16 @@ def _adapter(annotation: str) -> TypeAdapter[Any]:
         raise TypeError(f"the annotation {annotation} is not supported") from None
 
 
-class _Loader(yaml.SafeLoader):
+class PlainLoader(yaml.SafeLoader):
+    """YAML 1.1 without aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not taken: write the value out")
+        return super().compose_node(parent, index)
+
+
+class _Loader(PlainLoader):
     """YAML 1.2's numbers and truth: 1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
@@ -100,8 +109,6 @@ def read_yaml(text: str, loader: Any = None) -> Any:
     Aliases are refused: a few lines of them stand for more values than memory holds.
     """
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _Loader)):
-            raise yaml.YAMLError("aliases (*name) are not taken: write the value out")
         return yaml.load(text, loader or _Loader)
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
         # a tag that its text does not fit (!!bool maybe), a number of too many digits, brackets too deep

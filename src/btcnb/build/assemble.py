@@ -13,6 +13,7 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.text import without_credentials
+from btcnb.book.values import PlainLoader
 from btcnb.build.chapters import toc_documents
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.errors import UsageError
@@ -116,7 +117,7 @@ def _prose(project: Project, edition: Edition) -> dict[str, bytes]:
 
 def _config(project: Project, edition: Edition) -> bytes:
     """`_config.yml`, with execution off for certain; students get no button that leads to the solutions."""
-    config = read_mapping(project.config, project.config.name, yaml.SafeLoader)  # as Jupyter Book reads it
+    config = read_mapping(project.config, project.config.name, PlainLoader)  # as Jupyter Book reads it
     config["execute"] = {**_mapping(config, "execute"), "execute_notebooks": "off"}
     config["only_build_toc_files"] = True
     if edition == "student":
