@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from btcnb import book
 from btcnb.book import chapter, output
+from btcnb.book.chapter import recorded_times
 from btcnb.book.parameters import read_parameters
-from btcnb.book.text import pipe_table
-from btcnb.errors import ParameterError
+from btcnb.book.text import pipe_table, without_credentials
+from btcnb.errors import DataError, ParameterError
 from btcnb.store.reach import Package
 
 
@@ -108,6 +109,7 @@ def test_a_verdict_on_nothing_is_no_verdict() -> None:
         book.Verdict("claim", "reproduced", "a share of – of pairs", numbers=[0.5, float("nan")]),
         book.Verdict("claim", "partly", "scores", numbers=np.array([np.inf])),
         book.Verdict("claim", "cannot be tested here", "the area is nan"),
+        book.Verdict("claim", "reproduced", f"a ratio of {output.number(float('inf'))}"),
     ):
         assert empty.verdict == "cannot be tested here"
         assert empty.evidence.startswith("nothing to judge it on: ")
@@ -196,7 +198,7 @@ def test_a_cell_keeps_what_a_chapter_writes_in_it(shown: list[dict[str, Any]]) -
     "text",
     [
         "http://bob:PW/x@host", "Http://bob:PW#x@host", " http://bob:PW?x@host",
-        "bob:PW/x@host", "see bob:P@W@host now", "'http:/bob:PW@host'",
+        "bob:PW/x@host", "//bob:PW@host", "(//bob:PW@host)", "see bob:P@W@host now", "'http:/bob:PW@host'",
     ],
 )  # fmt: skip
 def test_a_source_never_shows_credentials(shown: list[dict[str, Any]], text: str) -> None:
@@ -307,3 +309,16 @@ def test_every_name_for_chapters_is_there_and_the_code_behind_it_is_followed() -
         assert home in reached or home.startswith("btcnb.store."), name
     with pytest.raises(AttributeError):
         _ = book.nothing
+
+
+@pytest.mark.parametrize("text", ["e" * 200_000 + "@", "/" * 200_000 + "@ x", "http:" * 40_000])
+def test_long_texts_are_searched_for_credentials_in_one_go(text: str) -> None:
+    """Where the search begins anew at every letter, this takes hours."""
+    assert len(without_credentials(text)) <= len(text)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"chapter,preset,seconds\nx\n", bytes(range(256)), b"x" * 200_000])
+def test_running_times_that_cannot_be_read_are_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "times.csv").write_bytes(content + b"\n1,2,many\n")
+    with pytest.raises(DataError, match=r"times\.csv: running times: cannot be read"):
+        recorded_times(tmp_path / "times.csv")

@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from btcnb.book.parameters import read_parameters
-from btcnb.book.values import Kind, read_range
+from btcnb.book.values import Kind, read_range, read_yaml
 from btcnb.errors import ParameterError
 
 
@@ -159,6 +160,9 @@ def test_ranges(comment: str, meaning: str, inside: list[Any], outside: list[Any
 @example("{[1]: 2}", "dict[str, int]")
 @example("9" * 5000, "int")
 @example("!!python/object:os.system x", "str")
+@example("!!bool maybe", "bool")
+@example("!!int ''", "int")
+@example("!!timestamp abc", "str")
 def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
     with contextlib.suppress(ValueError):
         Kind(kind).parse(text)
@@ -168,6 +172,17 @@ def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
 @example("a: [int] = 1\x00")
 @example("x = " + "-" * 300 + "1")
 @example("x: int = 1  # [1, 1e999999]")
+@example("x: int = 1  # [_, 1__0]")
+@example("x: dict = {[1]: 2}")
+@example("x: int = " + "-" * 5000 + "1")
 def test_any_cell_is_read_or_refused(source: str) -> None:
     with contextlib.suppress(ParameterError):
         read_parameters("99_test", source)
+
+
+def test_aliases_are_refused_before_they_grow() -> None:
+    """Thirteen lines that stand for 9^13 numbers."""
+    lines = ["a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 13)]
+    with pytest.raises(yaml.YAMLError, match="write the value out"):
+        read_yaml("\n".join(lines))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import psutil
@@ -13,6 +16,11 @@ import pytest
 from filelock import FileLock
 from minibook import MiniBook
 
+from btcnb.build.assemble import assemble
+from btcnb.build.child import start_child
+from btcnb.build.errors import UsageError
+
+NOTEBOOK = '{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [%s]}'
 SLOW = "if Path('slow').exists():\n    Path('sleeping').touch()\n    import time; time.sleep(600)\n"
 
 
@@ -224,7 +232,17 @@ def test_what_a_cell_prints_is_one_output_however_it_arrives(book: MiniBook) -> 
     [
         ("_toc.yml", "root: [", "_toc.yml is not valid YAML"),
         ("_toc.yml", "root: a\nchapters: [{file: notebooks/05_fifth}]", "lists notebooks/05_fifth, but there is no"),
+        ("_toc.yml", "[" * 100_000, "_toc.yml is not valid YAML"),
+        ("_toc.yml", "root: !!bool maybe", "_toc.yml is not valid YAML"),
+        ("_toc.yml", "- one\n- two", "_toc.yml: expected a mapping"),
         ("notebooks/01_first.ipynb", "{", "01_first.ipynb is not a notebook"),
+        ("notebooks/01_first.ipynb", NOTEBOOK % '{"cell_type": "code", "metadata": {}}', "is not a notebook: a cell"),
+        ("notebooks/01_first.ipynb", NOTEBOOK % '{"cell_type": "code", "metadata": {}, "source": 3}', "a cell"),
+        (
+            "notebooks/01_first.ipynb",
+            NOTEBOOK % '{"cell_type": "markdown", "metadata": {"tags": null}, "source": ""}',
+            "is not a notebook: a cell",
+        ),
     ],
 )
 def test_a_broken_project_is_told_in_one_sentence(
@@ -235,3 +253,49 @@ def test_a_broken_project_is_told_in_one_sentence(
     told = capsys.readouterr().err
     assert complaint in told
     assert told.count("\n") == 1
+
+
+def test_text_in_another_encoding_is_told_in_one_sentence(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
+    (book.root / "_toc.yml").write_bytes("# Verträge".encode("latin-1"))
+    assert book.execute() == 2
+    assert "_toc.yml is not valid YAML" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("_config.yml", b"title: [", "_config.yml is not valid YAML"),
+        ("_config.yml", b"- 1", "_config.yml: expected a mapping"),
+        ("_config.yml", b"execute: 3", "_config.yml: execute: expected a mapping"),
+        ("_config.yml", b"sphinx: {config: 3}", "_config.yml: config: expected a mapping"),
+        ("_config.yml", b"title: \xe9", "_config.yml is not valid YAML"),
+        ("book/intro.md", b"# \xe9", "book/intro.md is not UTF-8 text"),
+    ],
+)
+def test_pages_that_cannot_be_laid_out_are_told_in_one_sentence(
+    book: MiniBook, name: str, content: bytes, complaint: str
+) -> None:
+    (book.root / name).write_bytes(content)
+    with pytest.raises(UsageError, match=complaint):
+        assemble(book.project, book.project.output("quick"), "quick", "student", [])
+
+
+def test_a_configuration_with_empty_sections_is_one(book: MiniBook) -> None:
+    book.write("_config.yml", "title: A book\nsphinx:\n")
+    assert assemble(book.project, book.project.output("quick"), "quick", "student", [])
+
+
+def test_a_worker_that_dies_before_its_first_job_fails_the_chapter(
+    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stillborn(target: object, connection: Connection, log: Path) -> SpawnProcess:
+        process = start_child(os._exit, 3, log=log)
+        process.join()
+        connection.close()
+        return process
+
+    monkeypatch.setattr("btcnb.build.execute.start_child", stillborn)
+    assert book.execute("--only", "1") == 1
+    told = capsys.readouterr()
+    assert "the process that ran it ended: exit status 3" in told.out
+    assert "01_first has failed" in told.err

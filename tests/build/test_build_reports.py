@@ -53,12 +53,12 @@ def test_text_from_records_is_escaped(tmp_path: Path) -> None:
     assert "| M &lt; 1 |" in page
     assert "&lt;svg onload=x&gt; \\{doc\\}`a`" in page
     (tmp_path / "a.json").write_text(
-        json.dumps([{"stage": "<b>", "n": 1, "host": "<i>"}, {"stage": "x", "n": 1, "host": "<i>"}])
+        json.dumps([{"stage": "<b>", "n": 1, "host": "<i>", "machine": "<u>"}, {"stage": "x", "n": 1, "host": "<i>"}])
     )
     assert "<" not in benchmarks_page(tmp_path, lambda name: None)
 
 
-@pytest.mark.parametrize("content", ["[{", "[1]", '{"a": 1}', "\udcff"])
+@pytest.mark.parametrize("content", ["[{", "[1]", '{"a": 1}', "\udcff", "[" * 100_000])
 def test_a_damaged_record_is_said_on_the_page(tmp_path: Path, content: str) -> None:
     (tmp_path / "linkage.json").write_text(content, errors="surrogateescape")
     assert "`results/benchmarks/linkage.json` cannot be read" in benchmarks_page(tmp_path, lambda name: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ class Collection:
         self.files["stale-blocks.csv"] = ("height,hash,header\n" + "".join(f"{h},{n},\n" for h, n in rows)).encode()
         self.cut_after: dict[str, list[int]] = {}  # name -> bytes after which the next answers break off
         self.requests: list[tuple[str, str | None]] = []
+        self.drips = False  # a byte now and then
 
     def asked(self) -> list[str]:
         return [name for name, _ in self.requests if name.startswith("blocks/")]
@@ -52,17 +53,23 @@ def serving(collection: Collection) -> Iterator[str]:
             self.send_response(status)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content[:cut])
+            for letter in content if collection.drips else b"":
+                if stopped.wait(0.02):
+                    return
+                self.wfile.write(bytes([letter]))
+            self.wfile.write(b"" if collection.drips else content[:cut])
 
         def log_message(self, *_: Any) -> None:
             pass
 
+    stopped = Event()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}/stale"
     finally:
+        stopped.set()
         server.shutdown()
         server.server_close()
         thread.join()
@@ -140,6 +147,7 @@ def test_what_is_no_such_block_is_refused_and_leaves_nothing(tmp_path, damage, m
         (b"<html>", "does not begin with the columns height and hash"),
         (b"height,hash,header\n1,../../x,\n", "line 2: is no height and hash"),
         (b"height,hash,header\n-1," + b"0" * 64, "line 2: is no height and hash"),
+        (b"x" * 200_000, r"stale-blocks\.csv: cannot be read \(field larger"),
     ],
 )
 def test_a_list_that_is_none(tmp_path, content, message):
@@ -147,6 +155,22 @@ def test_a_list_that_is_none(tmp_path, content, message):
     collection.files["stale-blocks.csv"] = content
     with serving(collection) as base, pytest.raises(DataError, match=message):
         fetch_blocks(tmp_path, base=base)
+
+
+def test_a_server_that_drips_is_given_up(tmp_path):
+    """At 50 bytes a second the list would take a quarter of an hour, and no single byte is late."""
+    collection = Collection()
+    collection.files["stale-blocks.csv"] = b"height,hash\n" + b"#" * 50_000
+    collection.drips = True
+    with serving(collection) as base, pytest.raises(DataError, match=r"did not finish \(Timeout\)"):
+        fetch_blocks(tmp_path, base=base, timeout=0.2)
+
+
+@pytest.mark.parametrize("address", ["http://h/?password=secret", "http://h/#secret@", "http://bob:secret@h"])
+def test_an_address_with_a_secret_is_refused_unread(tmp_path, address):
+    with pytest.raises(ParameterError, match="base: an address with") as error:
+        fetch_blocks(tmp_path, base=address)
+    assert "secret" not in str(error.value)
 
 
 def test_the_command(tmp_path, capsys):

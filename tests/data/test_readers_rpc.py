@@ -18,7 +18,7 @@ from core_blocks import blocks
 from btcnb.data import Transactions
 from btcnb.data.readers import Node, read_bitcoin_core
 from btcnb.data.readers import rpc as rpc_module
-from btcnb.errors import DataError
+from btcnb.errors import DataError, ParameterError
 
 USER, PASSWORD = "satoshi", "correct horse/battery@staple"
 
@@ -139,6 +139,19 @@ def test_a_wrong_password_is_one_clear_sentence_and_not_retried(caplog, _no_wait
     assert _no_waiting == []
     everything = f"{error.value!r} {error.value} {error.value.__cause__} {error.value.__context__} {caplog.text}"
     assert "s3cret" not in everything
+
+
+def test_a_node_that_repeats_the_password(monkeypatch):
+    node = FakeNode(story())
+    monkeypatch.setattr(node, "answer", lambda request: {"error": {"message": f"not {PASSWORD}"}, "id": request["id"]})
+    with serving(node) as url, pytest.raises(DataError, match="the node answers: not …;"):
+        Node(url, USER, PASSWORD).block_count()
+
+
+@pytest.mark.parametrize("cookie", [3, b"x", ["x"], True])
+def test_a_cookie_that_is_no_path(cookie):
+    with pytest.raises(ParameterError, match="cookie is"):
+        Node.at("http://localhost:8332", cookie=cookie)
 
 
 def test_credentials_show_nowhere():

@@ -358,6 +358,33 @@ def test_a_checkpoint_whose_parts_do_not_fit_is_refused(tmp_path, spoil):
         load_model(tmp_path)
 
 
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path, monkeypatch):
+    def full(state, path):
+        path.write_bytes(b"half of it")
+        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 3712 vs 3632")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(DataError, match=r"checkpoint: cannot be written .*make room"):
+        train(SMALL, graphs(), directory=tmp_path, progress=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
+def test_resuming_in_a_folder_that_cannot_be_is_one_sentence(tmp_path, name):
+    with pytest.raises(DataError, match="cannot be written"):
+        train(SMALL, graphs(), directory=tmp_path / name, resume=True, progress=False)
+
+
+@pytest.mark.parametrize(
+    "spoil", [{"best_loss": None}, {"best_loss": "x"}, {"best_epoch": [1]}, {"history": [{"seconds": 1.0}]}]
+)
+def test_a_state_whose_parts_do_not_fit_is_not_resumed(tmp_path, spoil):
+    train(replace(SMALL, epochs=1), graphs(), directory=tmp_path, progress=False)
+    save({**load(tmp_path / "last.pt"), **spoil}, tmp_path / "last.pt")
+    with pytest.raises(DataError, match="parts do not fit the run"):
+        train(SMALL, graphs(), directory=tmp_path, resume=True, progress=False)
+
+
 def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match="cannot be written"):

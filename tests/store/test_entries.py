@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from call_log import CALLS, called
 
-from btcnb.store import StoreWarning, entries, kept, note_read, store_folder
+from btcnb.errors import BtcnbError
+from btcnb.store import StoreWarning, entries, kept, note_read, reads, store_folder
 from btcnb.store.codec import StorableError
 from btcnb.store.manage import entries as listed
 from btcnb.store.manage import prune
@@ -125,7 +126,97 @@ def _remove_part(folder: Path) -> None:
     (folder / "0.npy").unlink()
 
 
-@pytest.mark.parametrize("harm", [_damage_part, _truncate_manifest, _edit_manifest, _remove_part])
+def _list_for_manifest(folder: Path) -> None:
+    (folder / entries.MANIFEST).write_text("[1]")
+
+
+def _deep_manifest(folder: Path) -> None:
+    (folder / entries.MANIFEST).write_text("[" * 100_000)
+
+
+def _without_files(folder: Path) -> None:
+    """Sealed, as another version of this program might have done."""
+    manifest = json.loads((folder / entries.MANIFEST).read_text())
+    manifest = {name: manifest[name] for name in manifest if name not in ("digest", "files", "arguments")}
+    seal = entries._sha(entries._json(manifest))
+    (folder / entries.MANIFEST).write_text(json.dumps({**manifest, "digest": seal}))
+
+
+HARMS = [
+    _damage_part,
+    _truncate_manifest,
+    _edit_manifest,
+    _remove_part,
+    _list_for_manifest,
+    _deep_manifest,
+    _without_files,
+]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_damaged_entry_does_not_stop_the_listing(harm: Callable[[Path], None]) -> None:
+    square(3.0)
+    (entry,) = listed()
+    harm(entry.folder)
+    (found,) = listed()
+    assert found.state == ("current" if harm in (_damage_part, _remove_part) else "damaged")
+
+
+@pytest.mark.parametrize(
+    "place", ["a file", "below a file", "nowhere", "a loop", "a name too long", "a lock in the way"]
+)
+def test_a_store_that_cannot_be_used_costs_the_entry_not_the_result(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, cache = tmp_path / "file", tmp_path / "odd"
+    file.write_text("in the way")
+    if place == "nowhere":
+        cache.symlink_to(tmp_path / "not" / "here")
+    elif place == "a loop":
+        cache.symlink_to(cache)
+    elif place == "a lock in the way":
+        monkeypatch.setattr(entries, "FileLock", _Locked)
+    else:
+        cache = {"a file": file, "below a file": file / "x", "a name too long": tmp_path / ("x" * 300)}[place]
+    monkeypatch.setenv("BTCNB_CACHE", str(cache))
+    with pytest.warns(StoreWarning, match="nothing is kept"):
+        assert square(3.0).tolist() == [9.0]
+    assert CALLS == ["square 3.0"]
+
+
+class _Locked:
+    def __init__(self, path: Path) -> None:
+        pass
+
+    def acquire(self) -> None:
+        raise OSError(30, "Read-only file system")
+
+
+def test_a_file_in_the_place_of_an_entry_makes_room_for_it() -> None:
+    square(3.0)
+    (entry,) = listed()
+    prune(everything=True)
+    entry.folder.write_text("in the way")
+    square(3.0)
+    square(3.0)
+    assert CALLS == ["square 3.0", "square 3.0"]
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", ["x"], "x" * 5000])
+def test_what_is_no_path_is_not_noted(path: Any) -> None:
+    with pytest.raises(BtcnbError):
+        note_read(path)
+
+
+def test_a_file_that_cannot_be_read_any_more_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable(path: Path) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(reads, "digest", unreadable)
+    assert not reads.unchanged({"file": "mark"}, tmp_path)
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_a_damaged_entry_is_made_anew_with_one_warning(harm: Callable[[Path], None]) -> None:
     square(3.0)
     (entry,) = listed()

@@ -19,7 +19,7 @@ from btcnb.book.output import show
 from btcnb.book.parameters import Parameter, chapter_parameters, check_run, read_parameters
 from btcnb.book.style import plot_style
 from btcnb.book.text import code, pipe_table
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 
 PROJECT = Path(__file__).resolve().parents[3]
 WORDS_PER_MINUTE = 180  # technical prose with formulas, read slowly
@@ -78,18 +78,23 @@ def reading_minutes(notebook: Path) -> int:
 def _times(name: str, notebook: Path) -> str:
     reading = f"{reading_minutes(notebook)} min to read" if notebook.exists() else ""
     measured = [
-        f"{_seconds(float(row['seconds']))} (`{row['preset']}`)" for row in _recorded_times() if row["chapter"] == name
+        f"{_seconds(seconds)} ({code(preset)})"
+        for (chapter, preset), seconds in recorded_times(PROJECT / "results" / "chapter_times.csv").items()
+        if chapter == name
     ]
     running = "to run on two cores: " + ", ".join(measured) if measured else "running time not measured yet"
     return f"{reading}; {running}"
 
 
-def _recorded_times() -> list[dict[str, str]]:
-    path = PROJECT / "results" / "chapter_times.csv"
+def recorded_times(path: Path) -> dict[tuple[str, str], float]:
+    """Seconds by chapter and preset, as `btcnb build --record-times` has written them."""
     if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return {(row["chapter"], row["preset"]): float(row["seconds"]) for row in csv.DictReader(file)}
+    except (KeyError, TypeError, ValueError, csv.Error):
+        raise DataError(path, "running times", "cannot be read", "delete it, or take it from the repository") from None
 
 
 def _seconds(seconds: float) -> str:

@@ -29,7 +29,7 @@ MOST_TEXT = 10**8
 VERDICTS = ("reproduced", "partly", "not reproduced", "cannot be tested here")
 UNTESTED = VERDICTS[-1]
 _MARKS = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", UNTESTED: "–"}
-_NO_NUMBER = re.compile(r"(?i)(?<![\w.])[+-]?(nan|inf)(?![\w.]*\w)")
+_NO_NUMBER = re.compile(r"(?i)(?<![\w.])[+-]?(nan|inf)(?![\w.]*\w)|∞")
 
 
 def show(markdown: str, fallback: str) -> None:
@@ -104,7 +104,7 @@ class Verdict:
 
     `numbers` are those that decide, `sample` is how many cases they come from. Nothing is decided on a number that is
     none or on no cases at all: such a verdict becomes "cannot be tested here", with the reason as its evidence; so
-    does one whose evidence says "nan" or "inf".
+    does one whose evidence says "nan", "inf" or "∞".
     """
 
     claim: str

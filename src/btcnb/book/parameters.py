@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from btcnb.book.text import clipped
 from btcnb.book.values import Kind, Range, read_range
 from btcnb.errors import ParameterError
 
@@ -67,10 +68,12 @@ class Parameter:
             settled = convert(value)
         except ValueError:
             raise ParameterError(
-                f"{value!r} is of the wrong type: `{self.name}`{self._about} is {self.annotation}."
+                f"{clipped(repr(value))} is of the wrong type: `{self.name}`{self._about} is {self.annotation}."
             ) from None
         if problem := self.range.problem(settled):
-            raise ParameterError(f"{settled!r} is out of range: `{self.name}`{self._about} must {problem}.")
+            raise ParameterError(
+                f"{clipped(repr(settled))} is out of range: `{self.name}`{self._about} must {problem}."
+            )
         return settled
 
 
@@ -94,6 +97,8 @@ def read_parameters(chapter: str, source: str) -> dict[str, Parameter]:
         raise ParameterError(
             f"{chapter}: the parameters cell is not Python: {error.msg}, line {error.lineno}."
         ) from None
+    except (ValueError, RecursionError, MemoryError) as error:  # a NUL, expressions too deep for Python's own parser
+        raise ParameterError(f"{chapter}: the parameters cell cannot be read ({type(error).__name__}).") from None
     comments = _comments(source)
     found = [_read_statement(chapter, statement, comments) for statement in statements]
     return {parameter.name: parameter for parameter in found}
@@ -107,14 +112,14 @@ def _read_statement(chapter: str, statement: ast.stmt, comments: Mapping[int, st
             annotation = ""
         case _:
             raise ParameterError(
-                f"{chapter}: the parameters cell holds `{ast.unparse(statement)}`; only assignments of literals "
+                f"{chapter}: the parameters cell holds `{_written(statement)}`; only assignments of literals "
                 "belong there."
             )
     try:
         default = ast.literal_eval(value)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError, MemoryError):  # the second: {[1]: 2}
         raise ParameterError(
-            f"{chapter}: the default of the parameter `{name}` is `{ast.unparse(value)}`; only literals belong there."
+            f"{chapter}: the default of the parameter `{name}` is `{_written(value)}`; only literals belong there."
         ) from None
     annotation = annotation or ("Any" if default is None else type(default).__name__)
     meaning, limits = read_range(comments.get(statement.end_lineno or statement.lineno, ""))
@@ -133,19 +138,32 @@ def _read_statement(chapter: str, statement: ast.stmt, comments: Mapping[int, st
         raise ParameterError(f"{chapter}: the default of `{name}` is not allowed: {error}") from None
 
 
+def _written(node: ast.AST) -> str:
+    try:
+        return clipped(ast.unparse(node))
+    except RecursionError:
+        return "…"
+
+
 def _comments(source: str) -> dict[int, str]:
     """The comment on each line that has one, without its hash."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
 
 
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The name that may have been meant; of a text far longer than any name, none (comparing it takes minutes)."""
+    close = difflib.get_close_matches(name, list(names), n=1) if len(name) <= 100 else []
+    return close[0] if close else None
+
+
 def unknown(name: str, chapter: str, parameters: Iterable[str]) -> str:
     """A sentence about a name that `chapter` does not have: the nearest spelling, and the chapter's own."""
     own = list(parameters)
-    close = difflib.get_close_matches(name, own, n=1)
-    hint = f" (did you mean `{close[0]}`?)" if close else ""
+    close = nearest(name, own)
+    hint = f" (did you mean `{close}`?)" if close else ""
     has = f"its parameters are {', '.join(own)}" if own else "it has no parameters"
-    return f"chapter {chapter} does not know the parameter `{name}`{hint}; {has}."
+    return f"chapter {chapter} does not know the parameter `{clipped(name)}`{hint}; {has}."
 
 
 def check_run(chapter: str, declared: Mapping[str, Parameter], namespace: dict[str, Any], given: Iterable[str]) -> None:

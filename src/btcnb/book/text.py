@@ -26,7 +26,7 @@ _ACTIVE_MATHS = re.compile(
 )
 _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ACTIVE = re.compile(r"[&<>\\{}\[\]`$]")
-_URL = re.compile(r"(?i)([a-z][a-z0-9+.-]+:/+)[^\s'\"]*@")
+_URL = re.compile(r"(?i)((?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}:/+|(?<!/)//)[^\s'\"]*@")
 _LOGIN = re.compile(r"(?<![^\s'\"])[^\s'\":@/]+:[^\s'\"]+@(?=\S)")
 
 
@@ -72,7 +72,13 @@ def code(text: str) -> str:
 
 def without_credentials(text: str) -> str:
     """`text` without the `user:password@` of any address in it."""
-    return _LOGIN.sub("", _URL.sub(r"\1", text))
+    return _LOGIN.sub("", _URL.sub(r"\1", text)) if "@" in text else text
+
+
+def clipped(text: str, most: int = 80) -> str:
+    """The beginning of a text, for an error; credentials go first, while they can still be told."""
+    text = without_credentials(text)
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def number(value: Any, form: str | None = None) -> str:

@@ -20,9 +20,8 @@ _NAMES: dict[str, Any] = {
     "tuple": tuple, "Tuple": tuple, "dict": dict, "Dict": dict, "Mapping": dict, "Optional": Optional, "Union": Union,
     "Literal": Literal,
 }  # fmt: skip
-_NOT_YAML = (yaml.YAMLError, ValueError, RecursionError)
 _NOTHING = {"None", "none", "null", "~"}
-_BOUND = r"\s*([+-]?(?:inf|[\d_]*\.?[\d_]+(?:[eE][+-]?\d+)?))\s*"
+_BOUND = r"\s*([+-]?(?:inf|(?:\d+(?:_\d+)*)?\.?\d+(?:_\d+)*(?:[eE][+-]?\d+)?))\s*"
 _INTERVAL = re.compile(rf"([\[(]){_BOUND},{_BOUND}([\])])\s*$")
 _CHOICES = re.compile(r"\{([^{}]+)\}\s*$")
 
@@ -47,12 +46,12 @@ class Kind:
     def parse(self, text: str) -> Any:
         """The value that `text` stands for: YAML, or plain text where text is asked for."""
         candidates: list[Any] = [None] if text in _NOTHING else []
-        with contextlib.suppress(*_NOT_YAML):
+        with contextlib.suppress(yaml.YAMLError):
             value = read_yaml(text)
             quoted = text.startswith(("'", '"'))
             candidates.append(text if isinstance(value, str) and not quoted else value)  # YAML would cut a comment off
         candidates.append(text)
-        with contextlib.suppress(*_NOT_YAML):
+        with contextlib.suppress(yaml.YAMLError):
             candidates.append(read_yaml(f"[{text}]"))  # seeds=1,2,3
         for candidate in candidates:
             with contextlib.suppress(ValueError):
@@ -73,7 +72,16 @@ def _adapter(annotation: str) -> TypeAdapter[Any]:
         raise TypeError(f"the annotation {annotation} is not supported") from None
 
 
-class _Loader(yaml.SafeLoader):
+class PlainLoader(yaml.SafeLoader):
+    """YAML 1.1 without aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not taken: write the value out")
+        return super().compose_node(parent, index)
+
+
+class _Loader(PlainLoader):
     """YAML 1.2's numbers and truth: 1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
@@ -95,9 +103,16 @@ def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
 _Loader.add_constructor("tag:yaml.org,2002:float", _float)
 
 
-def read_yaml(text: str) -> Any:
-    """What `text` says in YAML, numbers read as anyone would; a `yaml.YAMLError` if it says nothing."""
-    return yaml.load(text, _Loader)
+def read_yaml(text: str, loader: Any = None) -> Any:
+    """What `text` says in YAML, numbers read as anyone would (or as `loader` has it); else a `yaml.YAMLError`.
+
+    Aliases are refused: a few lines of them stand for more values than memory holds.
+    """
+    try:
+        return yaml.load(text, loader or _Loader)
+    except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        # a tag that its text does not fit (!!bool maybe), a number of too many digits, brackets too deep
+        raise yaml.YAMLError(f"a value cannot be read ({type(error).__name__})") from None
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.text import without_credentials
+from btcnb.book.values import PlainLoader
 from btcnb.build.chapters import toc_documents
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.errors import UsageError
 from btcnb.build.pairs import read_notebook
-from btcnb.build.project import Edition, Output, Project, write_atomically
+from btcnb.build.project import Edition, Output, Project, read_mapping, write_atomically
 from btcnb.build.provenance import provenance_box
 from btcnb.build.records import read_records, take_records
 from btcnb.build.reports import benchmarks_page, current_code, verdicts_page
@@ -106,26 +107,35 @@ def _prose(project: Project, edition: Edition) -> dict[str, bytes]:
     files = {project.relative(path): path.read_bytes() for path in paths}
     if edition == "student":
         for name in [name for name in files if name.endswith(".md")]:
-            files[name] = strip_text(files[name].decode(), name).encode()
+            try:
+                text = files[name].decode()
+            except UnicodeDecodeError as error:
+                raise UsageError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+            files[name] = strip_text(text, name).encode()
     return files
 
 
 def _config(project: Project, edition: Edition) -> bytes:
     """`_config.yml`, with execution off for certain; students get no button that leads to the solutions."""
-    config: dict[str, Any] = yaml.safe_load(project.config.read_text(encoding="utf-8")) or {}
+    config = read_mapping(project.config, project.config.name, PlainLoader)  # as Jupyter Book reads it
     config["execute"] = {**_mapping(config, "execute"), "execute_notebooks": "off"}
     config["only_build_toc_files"] = True
     if edition == "student":
         config.pop("launch_buttons", None)
         config["html"] = {**_mapping(config, "html"), **dict.fromkeys(_BUTTONS, False)}
-        options = config.get("sphinx", {}).get("config", {}).get("html_theme_options", {})
+        options = config
+        for section in ("sphinx", "config", "html_theme_options"):
+            options[section] = options = _mapping(options, section)
         for button in ("launch_buttons", *_BUTTONS, "use_source_button"):
             options.pop(button, None)
     return yaml.safe_dump(config, sort_keys=False, allow_unicode=True).encode()
 
 
 def _mapping(config: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return dict(config.get(key) or {})
+    section = config.get(key) or {}
+    if not isinstance(section, dict):
+        raise UsageError(f"_config.yml: {key}: expected a mapping, found {section!r:.80}.")
+    return dict(section)
 
 
 def _synchronise(files: Mapping[str, bytes], folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 from filelock import FileLock, Timeout
 
-from btcnb.book.text import without_credentials
+from btcnb.book.text import clipped
 from btcnb.build.assemble import assemble
 from btcnb.build.chapters import Chapter, load_chapters, select
 from btcnb.build.errors import BuildError, UsageError
@@ -280,7 +280,7 @@ def _failure(build: _Build, event: Failed) -> str:
     ]
     if event.first_line:
         lines.append(f"    cell:     {event.first_line}")
-    lines.append("    error:    " + without_credentials(_clip(event.error)).replace("\n", "\n              "))
+    lines.append("    error:    " + clipped(event.error, 2000).replace("\n", "\n              "))
     if partial.exists():
         lines.append(f"    notebook: {build.project.relative(partial)}")
     return "\n".join(lines)
@@ -315,10 +315,6 @@ def _make_pages(build: _Build) -> Path:
         number = _count(len(rendered.warnings), "warning")
         progress.say(f"{number} tolerated because some chapters are not executed (see the log).")
     return rendered.page
-
-
-def _clip(text: str, limit: int = 2000) -> str:
-    return text if len(text) <= limit else f"{text[:limit]} …"
 
 
 def _count(number: int, what: str) -> str:

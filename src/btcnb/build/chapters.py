@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.parameters import Parameter, chapter_parameters
 from btcnb.build.errors import UsageError
 from btcnb.build.pairs import edited, is_paired, notebook_from_text, read_notebook, text_notebooks
-from btcnb.build.project import Project
+from btcnb.build.project import Project, read_mapping
 
 _NAME = re.compile(r"\d\d_\w+")
 
@@ -88,19 +87,14 @@ def select(chapters: Sequence[Chapter], only: Iterable[str]) -> list[Chapter]:
         found = [chapter.name for chapter in chapters if entry == chapter.name or number == chapter.number]
         if not found:
             names = ", ".join(chapter.name for chapter in chapters)
-            raise UsageError(f"There is no chapter `{entry}`; the chapters are {names}.")
+            raise UsageError(f"There is no chapter `{entry:.80}`; the chapters are {names}.")
         chosen.update(found)
     return [chapter for chapter in chapters if chapter.name in chosen]
 
 
 def toc_documents(project: Project) -> list[str]:
     """The documents that `_toc.yml` lists, in order, without suffix."""
-    try:
-        toc = yaml.safe_load(project.toc.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"_toc.yml cannot be read: {error.strerror}.") from None
-    except yaml.YAMLError as error:
-        raise UsageError(f"_toc.yml is not valid YAML: {' '.join(str(error).split())}.") from None
+    toc = read_mapping(project.toc, project.toc.name)
     return [re.sub(r"\.(md|ipynb)$", "", document) for document in _files(toc)]
 
 

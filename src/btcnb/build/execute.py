@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,8 @@ def execute(jobs: Sequence[Job], lanes: int, log: Path, on_event: Callable[[Even
             for lane in running:
                 if lane.job is None and waiting:
                     lane.job, lane.last = waiting.pop(0), None
-                    lane.connection.send(lane.job)
+                    with contextlib.suppress(ConnectionError):  # a worker that is gone already: heard of below
+                        lane.connection.send(lane.job)
             _listen(running, on_event)
     finally:
         for lane in running:
@@ -60,7 +62,7 @@ def _listen(running: list[_Lane], on_event: Callable[[Event | None], None]) -> N
     for lane in [lane for lane in running if lane.connection in ready]:
         try:
             event: Event = lane.connection.recv()
-        except EOFError:
+        except (EOFError, ConnectionError):
             event = _lost(lane)
             running.remove(lane)
         if isinstance(event, CellStarted):

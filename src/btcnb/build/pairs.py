@@ -49,11 +49,21 @@ def notebook_from_text(path: Path) -> NotebookNode:
 def read_notebook(path: Path) -> NotebookNode:
     """An ipynb file as a version 4 notebook; a sentence if it is none."""
     try:
-        return nbformat.read(path, as_version=4)
+        notebook = nbformat.read(path, as_version=4)
+        if not all(map(_is_cell, notebook.cells)):  # nbformat only logs what it finds amiss
+            raise ValueError("a cell is without type, text, metadata or tags that are one")
+        return notebook
     except OSError:
         raise
     except Exception as error:  # nbformat raises its own, jsonschema's and json's errors
         raise UsageError(f"{path.name} is not a notebook: {' '.join(str(error).split())[:200]}.") from None
+
+
+def _is_cell(cell: Any) -> bool:
+    fields = (("cell_type", str), ("source", str), ("metadata", dict))
+    if not isinstance(cell, dict) or not all(isinstance(cell.get(name), kind) for name, kind in fields):
+        return False
+    return isinstance(cell["metadata"].get("tags", []), list) and isinstance(cell.get("outputs", []), list)
 
 
 def content(notebook: NotebookNode) -> list[tuple[str, str, dict[str, Any]]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from btcnb.book.parameters import Parameter, unknown
-from btcnb.book.values import read_yaml
+from btcnb.book.parameters import Parameter, nearest, unknown
+from btcnb.book.text import clipped
 from btcnb.build.errors import UsageError
+from btcnb.build.project import read_mapping
 from btcnb.errors import ParameterError
 
 Known = Mapping[str, Mapping[str, Parameter]]  # chapter -> parameter name -> parameter
@@ -31,17 +29,17 @@ class Setting:
 
 def read_preset(path: Path, preset: str) -> list[Setting]:
     """The settings of one preset: the section `chapters` of the size of that name in `sizes.yml`."""
-    sizes = _read_mapping(path)
+    sizes = read_mapping(path)
     if preset not in sizes:
         raise UsageError(f"{path.name} has no size `{preset}`; it has {', '.join(map(str, sizes))}.")
     if not isinstance(sizes[preset], dict):
-        raise UsageError(f"{path.name}: {preset}: expected a mapping, found {sizes[preset]!r}.")
+        raise UsageError(f"{path.name}: {preset}: expected a mapping, found {clipped(repr(sizes[preset]))}.")
     return _settings(f"size {preset} in {path.name}", sizes[preset].get("chapters"))
 
 
 def read_file(path: Path) -> list[Setting]:
     """The settings of a `--params` file, laid out like the section `chapters` of a size."""
-    return _settings(str(path), _read_mapping(path))
+    return _settings(str(path), read_mapping(path))
 
 
 def read_options(options: Iterable[str]) -> list[Setting]:
@@ -50,9 +48,9 @@ def read_options(options: Iterable[str]) -> list[Setting]:
     for option in options:
         name, equals, value = option.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"-p {option}: write -p name=value, or -p chapter.name=value.")
+            raise UsageError(f"-p {clipped(option)}: write -p name=value, or -p chapter.name=value.")
         chapter, _, name = name.strip().rpartition(".")
-        settings.append(Setting(f"-p {option}", chapter or None, name, value.strip(), typed=True))
+        settings.append(Setting(f"-p {clipped(option)}", chapter or None, name, value.strip(), typed=True))
     return settings
 
 
@@ -94,7 +92,7 @@ def _chapter(setting: Setting, known: Known) -> str:
     for chapter in known:
         if setting.chapter in (chapter, chapter.split("_")[0]):
             return chapter
-    raise ParameterError(f"{setting.where}: there is no chapter `{setting.chapter}`.")
+    raise ParameterError(f"{setting.where}: there is no chapter `{clipped(str(setting.chapter))}`.")
 
 
 def _value(setting: Setting, chapter: str, parameter: Parameter) -> Any:
@@ -111,12 +109,13 @@ def _unknown(setting: Setting, known: Known, reach: Known) -> str:
     if any(setting.name in entries for entries in known.values()):
         has = ", ".join(chapter for chapter, entries in known.items() if setting.name in entries)
         return f"{setting.where}: no selected chapter knows the parameter `{setting.name}`; {has} would."
-    close = difflib.get_close_matches(setting.name, {name for entries in reach.values() for name in entries}, n=1)
-    if not close:
-        return f"{setting.where}: no chapter knows the parameter `{setting.name}`; `btcnb chapters` lists them all."
-    chapter = next(chapter for chapter, entries in reach.items() if close[0] in entries)
+    close = nearest(setting.name, {name for entries in reach.values() for name in entries})
+    if close is None:
+        name = clipped(setting.name)
+        return f"{setting.where}: no chapter knows the parameter `{name}`; `btcnb chapters` lists them all."
+    chapter = next(chapter for chapter, entries in reach.items() if close in entries)
     return (
-        f"{setting.where}: no chapter knows the parameter `{setting.name}` (did you mean `{close[0]}`?); those of "
+        f"{setting.where}: no chapter knows the parameter `{setting.name}` (did you mean `{close}`?); those of "
         f"chapter {chapter} are {', '.join(reach[chapter])}."
     )
 
@@ -125,25 +124,15 @@ def _settings(where: str, mapping: Any) -> list[Setting]:
     if mapping is None:
         return []
     if not isinstance(mapping, dict):
-        raise UsageError(f"{where}: expected a mapping of parameters to values, found {mapping!r}.")
+        raise UsageError(f"{where}: expected a mapping of parameters to values, found {clipped(repr(mapping))}.")
     settings = []
     for key, value in mapping.items():
         if str(key)[:2].isdigit():  # a chapter, NN_name
             if not isinstance(value, dict):
-                raise UsageError(f"{where}: {key}: expected a mapping of parameters to values, found {value!r}.")
+                raise UsageError(
+                    f"{where}: {key}: expected a mapping of parameters to values, found {clipped(repr(value))}."
+                )
             settings += [Setting(where, str(key), str(name), entry) for name, entry in value.items()]
         else:
             settings.append(Setting(where, None, str(key), value))
     return settings
-
-
-def _read_mapping(path: Path) -> dict[Any, Any]:
-    try:
-        content = read_yaml(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}.") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: is not valid YAML: {' '.join(str(error).split())}.") from None
-    if not isinstance(content, dict):
-        raise UsageError(f"{path}: expected a mapping, found {type(content).__name__}.")
-    return content

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import yaml
+
+from btcnb.book.values import read_yaml
 from btcnb.build.errors import UsageError
 
 Edition = Literal["full", "student"]
@@ -118,6 +121,20 @@ def find_project(start: Path | None = None) -> Project:
         if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
             return Project(folder)
     raise UsageError(f"No book found: neither {start} nor a folder above it has _toc.yml and notebooks/.")
+
+
+def read_mapping(path: Path, name: str = "", loader: Any = None) -> dict[Any, Any]:
+    """What a YAML file says, which must be a mapping; `name` is what to call the file in an error."""
+    name = name or str(path)
+    try:
+        content = read_yaml(path.read_text(encoding="utf-8"), loader)
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name} is not valid YAML: {' '.join(str(error).split())[:300]}.") from None
+    if not isinstance(content, dict):
+        raise UsageError(f"{name}: expected a mapping, found {type(content).__name__}.")
+    return content
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

@@ -69,7 +69,7 @@ def benchmarks_page(folder: Path, current: Callable[[str], str | None]) -> str:
         lines += ["", f"## {path.stem.replace('_', ' ').capitalize()}", ""]
         try:
             records: Records = [dict(entry) for entry in json.loads(path.read_text("utf-8"))]
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             lines.append(f"`results/benchmarks/{path.name}` cannot be read: {escape(error)}.")
             continue
         now = current(path.stem)
@@ -126,5 +126,6 @@ def _section(records: Records) -> list[str]:
         numeric = [all(isinstance(row[name], int | float) for row in rows) for name in varying]
         lines += [pipe_table(header, [[number(row[name]) for name in varying] for row in rows], numeric), ""]
     where = records[0] if records else {}
-    lines.append("Measured with " + ", ".join(f"{name} {where[name]}" for name in ENVIRONMENT if name in where) + ".")
+    told = ", ".join(f"{name} {where[name]}" for name in ENVIRONMENT if name in where)
+    lines.append(f"Measured with {escape(told)}.")
     return lines

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
+from btcnb.book.chapter import recorded_times
 from btcnb.build.fingerprint import Stamp
 from btcnb.build.project import Project, write_atomically
 
@@ -16,14 +17,10 @@ _COLUMNS = ("chapter", "preset", "seconds")
 def record_times(project: Project, stamps: Iterable[Stamp]) -> Path:
     """Put the times of the executed chapters in place of their earlier ones; those of others stay."""
     path = project.root / "results" / "chapter_times.csv"
-    rows: dict[tuple[str, str], str] = {}
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = {(row["chapter"], row["preset"]): row["seconds"] for row in csv.DictReader(file)}
-    rows |= {(stamp.chapter, stamp.preset): f"{stamp.seconds:.0f}" for stamp in stamps}
+    rows = recorded_times(path) | {(stamp.chapter, stamp.preset): stamp.seconds for stamp in stamps}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
-    writer.writerows([*key, seconds] for key, seconds in sorted(rows.items()))
+    writer.writerows([*key, f"{seconds:.0f}"] for key, seconds in sorted(rows.items()))
     write_atomically(path, text.getvalue())
     return path

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import queue
 import re
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import pooch
 import requests
@@ -19,12 +23,15 @@ from btcnb import gates
 from btcnb.data.readers.guard import guarded, is_address
 from btcnb.errors import DataError, ParameterError
 
+T = TypeVar("T")
+
 DOI = "10.5281/zenodo.22239038"
 """The five graphs of the paper."""
 _ZENODO = "10.5281/zenodo."
 _RECORDS = "https://zenodo.org/api/records"
 _RECORD_BYTES = 2**24  # a record of the archive is some kilobytes
 _CHUNK = 2**20  # bytes
+_LEAST = 2**10  # bytes that must arrive within each `timeout`: a server that drips is given up
 _ATTEMPTS = 4
 _NAME_BYTES = 200  # file systems take 255; pooch adds some of its own while it writes
 
@@ -57,15 +64,12 @@ def fetch_release(
     into place when its hash is right; one that broke off goes on where it stopped. Nothing fetched is ever unpickled.
     """
     doi, timeout = gates.instance("doi", doi, str), gates.real("timeout", timeout, "(0, 86400]")
-    if base is not None and "@" in gates.instance("base", base, str):
-        raise ParameterError(
-            "base: an address with a user name or password is not taken, because addresses are logged."
-        )
+    base = _RECORDS if base is None else require_base(base)
     if is_address(doi):
         raise ParameterError("doi: this is an address; pass the DOI alone, like 10.5281/zenodo.22239038.")
     target = Path(folder) if folder is not None else Path(pooch.os_cache("btcnb")) / doi.rpartition("/")[2]
     zenodo = doi.startswith(_ZENODO)
-    listed = _zenodo_files(doi, base or _RECORDS, timeout) if zenodo else _other_files(doi, timeout)
+    listed = _zenodo_files(doi, base, timeout) if zenodo else _other_files(doi, timeout)
     trusted = {} if registry is None else dict(gates.instance("registry", registry, Mapping))
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)
     for name in _chosen(listed, files, doi):
@@ -81,15 +85,52 @@ def fetch_release(
     return target
 
 
+def require_base(base: object) -> str:
+    """An address of a folder of files: text, and without a user name, a password or a query."""
+    address = gates.instance("base", base, str).rstrip("/")
+    if re.search("[@?#]", address):
+        raise ParameterError(
+            "base: an address with a user name, a password or a query is not taken, because addresses are logged."
+        )
+    return address
+
+
+def _in_time(ask: Callable[[], T], seconds: float) -> T:
+    """What `ask` returns; `requests.Timeout` if it takes longer.
+
+    The time-out of a socket begins again with every byte, so another thread asks and this one keeps the time.
+    """
+    box: queue.Queue[tuple[T | None, Exception | None]] = queue.Queue(1)
+
+    def run() -> None:
+        try:
+            box.put((ask(), None))
+        except Exception as error:  # whatever it is, the waiting thread must hear of it
+            box.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        found, error = box.get(timeout=seconds)
+    except queue.Empty:
+        raise requests.Timeout from None
+    if error is not None:
+        raise error
+    return cast(T, found)
+
+
+def _record(url: str, timeout: float) -> bytes:
+    with requests.get(url, stream=True, timeout=timeout) as reply:
+        return bytes(reply.raw.read(_RECORD_BYTES + 1, decode_content=True))
+
+
 def _zenodo_files(doi: str, base: str, timeout: float) -> dict[str, Listed]:
     """The files of a Zenodo record; its number stands in the DOI, which spares a request.
 
     The archive has told a file's name as `key` and as `filename`, its hash with and without `md5:`.
     """
-    source, number, base = f"doi:{doi}", doi.removeprefix(_ZENODO), base.rstrip("/")
+    source, number = f"doi:{doi}", doi.removeprefix(_ZENODO)
     try:
-        with requests.get(f"{base}/{number}", stream=True, timeout=timeout) as reply:
-            text = reply.raw.read(_RECORD_BYTES + 1, decode_content=True)
+        text = _in_time(lambda: _record(f"{base}/{number}", timeout), timeout)
     except (requests.RequestException, HTTPError) as error:
         raise DataError(source, "record", f"no answer ({type(error).__name__})", "check the network") from error
     try:
@@ -204,7 +245,8 @@ class Resuming:
         """Fetch what is missing; whether the file is whole now."""
         have = self.part.stat().st_size if self.part.exists() else 0
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        with requests.get(url, headers=headers, stream=True, timeout=self.timeout) as reply:
+        ask = functools.partial(requests.get, url, headers=headers, stream=True, timeout=self.timeout)
+        with _in_time(ask, self.timeout) as reply:
             if reply.status_code == requests.codes.requested_range_not_satisfiable:
                 return True  # all of it was there already; the hash has the last word
             if reply.status_code in (404, 410):
@@ -215,13 +257,17 @@ class Resuming:
             goes_on = reply.status_code == requests.codes.partial_content
             length = reply.headers.get("Content-Length", "")
             size = int(length) if re.fullmatch(r"[0-9]{1,18}", length) else -1
-            got = 0
+            got, seen, since = 0, 0, time.monotonic()
             with self.part.open("ab" if goes_on else "wb") as file:
                 while chunk := reply.raw.read1(_CHUNK):  # what has arrived, so that a break loses nothing
                     file.write(chunk)
                     got += len(chunk)
                     if got > self.most:
                         return True  # too much: refused when it is checked
+                    if time.monotonic() - since > self.timeout:
+                        if got - seen < _LEAST:
+                            raise requests.Timeout
+                        seen, since = got, time.monotonic()
         return size < 0 or got >= size
 
 

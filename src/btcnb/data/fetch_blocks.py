@@ -15,10 +15,10 @@ import pooch
 from tqdm import tqdm
 
 from btcnb.data.checks import whole
-from btcnb.data.fetch import GoneError, Resuming, tidy
+from btcnb.data.fetch import GoneError, Resuming, require_base, tidy
 from btcnb.data.readers.blocks import require_block
-from btcnb.data.readers.guard import guarded
-from btcnb.errors import DataError, ParameterError
+from btcnb.data.readers.guard import guarded, reading
+from btcnb.errors import DataError
 
 BASE = "https://raw.githubusercontent.com/bitcoin-data/stale-blocks/HEAD"
 LIST = "stale-blocks.csv"
@@ -47,11 +47,7 @@ def fetch_blocks(
     and is moved into place when hash, Merkle root and witnesses are right; one that broke off goes on where it stopped.
     Of some blocks the collection knows the header only: they are passed over.
     """
-    address = (base or BASE).rstrip("/")
-    if "@" in address:
-        raise ParameterError(
-            "base: an address with a user name or password is not taken, because addresses are logged."
-        )
+    address = BASE if base is None else require_base(base)
     low, high = whole("start", 0 if start is None else start), whole("end", 2**32 if end is None else end)
     target = Path(folder) if folder is not None else Path(pooch.os_cache("btcnb")) / "stale-blocks"
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)
@@ -79,7 +75,8 @@ def _listed(address: str, timeout: float) -> list[tuple[int, str]]:
         part, file = Path(place) / LIST, Path(place) / "whole.csv"
         Resuming(part, address, timeout, most=_LARGEST_LIST)(f"{address}/{LIST}", str(file), None)
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    rows = list(csv.reader(lines))
+    with reading(address, LIST):
+        rows = list(csv.reader(lines))
     if not rows or rows[0][:2] != ["height", "hash"]:
         raise DataError(address, LIST, "does not begin with the columns height and hash", "check the address")
     found = set()

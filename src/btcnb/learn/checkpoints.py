@@ -20,24 +20,35 @@ DIGEST = "digest"
 
 
 def save(state: dict[str, Any], path: Path) -> None:
-    """Write to a neighbouring file, then rename: an interruption leaves the old checkpoint or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    """Write to a neighbouring file, then rename: an interruption leaves the old checkpoint or the new one.
+
+    A place that cannot be written to, or is full, is a `DataError`.
+    """
     try:
-        torch.save({**state, DIGEST: digest(state)}, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+        try:
+            torch.save({**state, DIGEST: digest(state)}, partial)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except (OSError, ValueError, RuntimeError) as error:  # the last is torch's word for a full disk
+        problem = f"cannot be written ({str(error)[:200]})"
+        raise DataError(path.parent, "checkpoint", problem, "make room, or name another directory") from error
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file; a name that no file can have has none."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def load(path: str | Path) -> dict[str, Any]:
     """The state that `save` wrote; anything else, and a file that lost a single bit of it, is a `DataError`."""
     path = Path(gates.instance("path", path, (str, Path)))  # type: ignore[arg-type]
-    try:
-        missing = not path.exists()
-    except (OSError, ValueError):
-        missing = True
-    if missing:
+    if not exists(path):
         raise DataError(path, "checkpoint", "there is no such file", "train first, or name the run's folder")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)

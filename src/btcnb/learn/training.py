@@ -261,20 +261,16 @@ class _Trainer:
             "best_epoch": self.best_epoch,
             "fingerprint": self.fingerprint,
         }
-        try:
-            if improved:
-                checkpoints.save(self.best, self.directory / checkpoints.BEST)
-            checkpoints.save(state, self.directory / checkpoints.LAST)
-        except (OSError, ValueError) as error:
-            problem = f"cannot be written ({error})"
-            raise DataError(self.directory, "checkpoint", problem, "make room, or name another directory") from error
+        if improved:
+            checkpoints.save(self.best, self.directory / checkpoints.BEST)
+        checkpoints.save(state, self.directory / checkpoints.LAST)
 
     def restore(self) -> None:
         """Take up `last.pt` of the run's folder; a folder without one is a fresh start."""
         if self.directory is None:
             raise ParameterError("resume is set, but directory is not: name the folder of the run.")
         path = self.directory / checkpoints.LAST
-        if not path.exists():
+        if not checkpoints.exists(path):
             return
         state = checkpoints.load(path)
         before = TrainConfig.from_json(state["config"])
@@ -290,8 +286,12 @@ class _Trainer:
             self.objective.load_state_dict(state["objective"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.schedule.load_state_dict(state["schedule"])
-            self.history = state["history"]
-            self.best, self.best_loss, self.best_epoch = state["best"], state["best_loss"], state["best_epoch"]
+            self.history = [{name: row[name] for name in HISTORY} for row in state["history"]]
+            self.best, self.best_loss, self.best_epoch = (
+                state["best"],
+                float(state["best_loss"]),
+                int(state["best_epoch"]),
+            )
             self.seconds = sum(row["seconds"] for row in self.history)
         except (LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             raise DataError(path, "checkpoint", "its parts do not fit the run", "delete it and train again") from error

@@ -12,7 +12,8 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -31,6 +32,17 @@ R = TypeVar("R")
 FORMAT = 1
 """Part of every key: raise it when entries are written in another way."""
 MANIFEST = "entry.json"
+_FIELDS: dict[str, type] = {
+    "function": str,
+    "code": str,
+    "libraries": dict,
+    "arguments": dict,
+    "kinds": list,
+    "files": dict,
+    "seconds": float,
+    "created": str,
+    "parts": dict,
+}
 
 
 class StoreWarning(UserWarning):
@@ -79,12 +91,31 @@ def kept(function: Callable[P, R]) -> Callable[P, R]:
         found, value = _load(folder)
         if found:
             return value
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder.with_suffix(".lock")):
+        with _locked(folder) as usable:
+            if not usable:
+                return function(*args, **kwargs)
             found, value = _load(folder)
             return value if found else _compute(functools.partial(function, *args, **kwargs), key, folder)
 
     return wrapper
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool]:
+    """Hold an entry's lock; False, with a warning, where the store lies in a place that cannot be written to."""
+    lock = FileLock(folder.with_suffix(".lock"))
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except (OSError, NotImplementedError) as error:  # the latter: a file system without locks
+        reason = getattr(error, "strerror", None) or error
+        _warn(f"the store {store_folder()} cannot be used ({reason}), so nothing is kept")
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
 
 
 def _key(name: str, function: Callable[..., Any], arguments: dict[str, Any]) -> Key:
@@ -184,7 +215,7 @@ def _write(value: Any, key: Key, files: dict[str, str], seconds: float, folder: 
             "value": tree,
         }
         (partial / MANIFEST).write_text(_json({**manifest, "digest": _sha(_json(manifest))}), encoding="utf-8")
-        shutil.rmtree(folder, ignore_errors=True)  # a damaged entry, or one whose files have changed
+        _clear(folder)  # a damaged entry, or one whose files have changed
         partial.rename(folder)
     except StorableError as error:
         raise StorableError(f"the result of {key.function} cannot be kept: {error}") from None
@@ -192,27 +223,39 @@ def _write(value: Any, key: Key, files: dict[str, str], seconds: float, folder: 
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _clear(folder: Path) -> None:
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _load(folder: Path, tell: bool = True) -> tuple[bool, Any]:
     """(True, value) of a sound entry whose files are unchanged; (False, None) otherwise."""
-    if not folder.is_dir():
-        return False, None
-    manifest = read_manifest(folder)
-    if manifest is None or any(reads.digest(folder / name) != mark for name, mark in manifest["parts"].items()):
+    try:
+        if not folder.is_dir():
+            return False, None
+        manifest = read_manifest(folder)
+        if manifest is None or not reads.unchanged(manifest["parts"], folder):
+            raise ValueError
+        if not reads.unchanged(manifest["files"]):
+            return False, None
+        value = from_tree(manifest["value"], folder)
+    except Exception:  # whatever a damaged entry does to its readers
         _warn(f"the stored entry {folder.parent.name}/{folder.name} is damaged and is made anew")
-        return False, None
-    if not reads.unchanged(manifest["files"]):
         return False, None
     if tell:
         reads.tell(manifest["files"])
-    return True, from_tree(manifest["value"], folder)
+    return True, value
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of an entry, None when it is absent, unreadable, or does not fit its digest."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return manifest if manifest.pop("digest") == _sha(_json(manifest)) else None
-    except (OSError, ValueError, KeyError, AttributeError):
+        whole = all(isinstance(manifest.get(name), kind) for name, kind in _FIELDS.items()) and "value" in manifest
+        return manifest if manifest.pop("digest") == _sha(_json(manifest)) and whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from btcnb.errors import DataError, ParameterError
+
 ROOT = Path(__file__).resolve().parents[3]
 """The project, where the package lies in one: files below it are noted by their path from here."""
 LOG = "BTCNB_READS"
@@ -25,8 +27,14 @@ _listening: ContextVar[tuple[dict[str, str], ...]] = ContextVar("listening", def
 
 def note_read(path: str | Path) -> Path:
     """Note that the content of this file (or of all below this folder, or its absence) decides what comes next."""
-    place = Path(path).absolute()
-    tell({relative(place): digest(place)})
+    try:
+        place = Path(path).absolute()
+        mark = digest(place)
+    except TypeError:
+        raise ParameterError(f"path is {path!r:.80}, but must be text or a Path.") from None
+    except OSError as error:
+        raise DataError(f"{path!s:.200}", "content", f"cannot be read ({error.strerror})", "mend that first") from None
+    tell({relative(place): mark})
     return place
 
 
@@ -53,8 +61,11 @@ def recording() -> Iterator[dict[str, str]]:
 
 
 def unchanged(reads: Mapping[str, str], root: Path = ROOT) -> bool:
-    """Whether every file noted in `reads` still has the content it had."""
-    return all(digest(root / path) == mark for path, mark in reads.items())
+    """Whether every file noted in `reads` still has the content it had; one that cannot be read any more has not."""
+    try:
+        return all(digest(root / path) == mark for path, mark in reads.items())
+    except OSError:
+        return False
 
 
 def relative(path: Path) -> str:

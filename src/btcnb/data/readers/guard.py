@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import functools
 import inspect
 import re
@@ -32,6 +33,7 @@ UNREADABLE = (
     RuntimeError,  # recursion too deep, an encrypted zip, a packing that is not known
     TypeError,
     ValueError,
+    csv.Error,
     pa.ArrowException,
     zipfile.BadZipFile,
     zlib.error,

@@ -20,6 +20,7 @@ import requests
 from tqdm import tqdm
 from urllib3.exceptions import HTTPError, NameResolutionError
 
+from btcnb import gates
 from btcnb.data.contract import plain
 from btcnb.data.readers.archives import Member
 from btcnb.data.readers.atomic import replacing
@@ -68,7 +69,8 @@ class Node:
     ) -> Node:
         """A node from a URL that may hold `user:password@`, from both given apart, or from the node's cookie file."""
         if cookie is not None:
-            user, password = _cookie(Path(cookie).expanduser())
+            file: Any = gates.instance("cookie", cookie, (str, Path))  # type: ignore[arg-type]
+            user, password = _cookie(Path(file).expanduser())
         return cls(url, user or "", password or "")
 
     def call(self, method: str, *params: Any) -> tuple[Any, str]:
@@ -193,11 +195,16 @@ class Node:
     def _raise_error(self, error: Any, method: str) -> None:
         if error:
             message = error.get("message", error) if isinstance(error, dict) else error
-            problem = f"the node answers: {plain(message)[:200]}"
+            problem = f"the node answers: {self._told(message)[:200]}"
             raise DataError(self.url, method, problem, "check heights and pruning")
 
+    def _told(self, answer: Any) -> str:
+        """An answer on one line, without the password, should it repeat that."""
+        text = plain(answer)
+        return text.replace(self.password, "…") if self.password else text
+
     def _strange(self, method: str, answer: Any) -> DataError:
-        problem = f"the answer is not what it should be ({plain(repr(answer))[:60]})"
+        problem = f"the answer is not what it should be ({self._told(repr(answer))[:60]})"
         return DataError(self.url, method, problem, "check that a Bitcoin Core node is at this address")
 
 
