@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
-from btcnb.book.recorded import COLUMNS, recorded_stages
+from btcnb.book.recorded import COLUMNS, partition_words, recorded_partitions, recorded_stages
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "results" / "benchmarks"
 
@@ -30,3 +31,29 @@ def test_the_records_of_this_project_can_be_read():
     for name in ("linkage", "silhouette", "purity"):
         table = recorded_stages(json.loads((BENCHMARKS / f"{name}.json").read_text(encoding="utf-8")))
         assert len(table) and (table["seconds"] > 0).all() and not table["stage"].eq("total").any()
+
+
+def test_partitions_are_told_graph_by_graph_with_what_they_score():
+    scored = {"size": "big", "nodes": 90, "modularity": 0.7, "communities": 5, "purity": 0.6, "nmi": 0.5, "ari": 0.4}
+    runs = [
+        record("coarse", 2.0, **scored, method="igraph"),
+        record("total", 9.0, **scored, method="igraph"),
+        {"stage": "total", "size": "big", "method": "leidenalg", "error": "no result within 5 s"},
+        record("coarse", 1.0, **{**scored, "size": "small", "nodes": 9}, method="igraph"),
+    ]
+    table = recorded_partitions(runs)
+    assert table["graph"].tolist() == ["small", "big", "big"]
+    assert table["communities by"].tolist() == ["igraph", "igraph", "leidenalg"]
+    assert table["seconds"].tolist()[:2] == [1.0, 2.0] and math.isnan(table["seconds"][2])
+    assert table["nodes"].tolist() == [9, 90, 90] and math.isnan(table["DP"][2])
+    assert recorded_partitions(None).empty
+
+
+def test_words_compare_only_graphs_that_both_programs_finished():
+    scores = {"size": "g", "nodes": 9, "modularity": 0.7, "communities": 5, "purity": 0.6, "nmi": 0.5, "ari": 0.4}
+    ours = record("coarse", 2.0, **scores, method="igraph")
+    theirs = record("coarse", 50.0, **{**scores, "modularity": 0.69, "purity": 0.65}, method="leidenalg")
+    words = partition_words(recorded_partitions([ours, theirs]))
+    assert "igraph's way takes 2.0 s, leidenalg's 25 times as long; modularity is 0.700 and 0.690" in words
+    assert "DP by -0.050, NMI by +0.000, ARI by +0.000" in words
+    assert "No graph has been partitioned by both" in partition_words(recorded_partitions([ours]))

@@ -33,3 +33,48 @@ def recorded_stages(*benchmarks: Sequence[Mapping[str, Any]] | None) -> pd.DataF
     ]
     by = COLUMNS[:-2]
     return pd.DataFrame(rows, columns=COLUMNS).groupby(by, as_index=False).agg({"seconds": "min", "extra MB": "max"})
+
+
+PARTITION_COLUMNS = {
+    "size": "graph",
+    "nodes": "nodes",
+    "method": "communities by",
+    "seconds": "seconds",
+    "modularity": "modularity",
+    "communities": "communities",
+    "purity": "DP",
+    "nmi": "NMI",
+    "ari": "ARI",
+}
+"""Fields of a record of the coarse partition, and the columns they become."""
+
+
+def recorded_partitions(records: Sequence[Mapping[str, Any]] | None) -> pd.DataFrame:
+    """What each way to a coarse partition costs and what the same embedding then scores, smallest graph first.
+
+    records: content of `results/benchmarks/coarse.json`, or None. A run that was given up has no scores (NaN).
+    """
+    rows = [
+        {name: record.get(field, float("nan")) for field, name in PARTITION_COLUMNS.items()}
+        for record in records or ()
+        if record["stage"] == "coarse" or "error" in record
+    ]
+    table = pd.DataFrame(rows, columns=list(PARTITION_COLUMNS.values()))
+    nodes = table.groupby("graph")["nodes"].transform("max")
+    return table.assign(nodes=nodes).sort_values("nodes", kind="stable", ignore_index=True)
+
+
+def partition_words(table: pd.DataFrame) -> str:
+    """In words, per graph that both programs finished: how much faster ours is, and what the choice does to scores."""
+    said = []
+    for graph, two in table.dropna().groupby("graph", sort=False):
+        both = two.set_index("communities by")
+        if {"igraph", "leidenalg"} <= set(both.index):
+            ours, theirs = both.loc["igraph"], both.loc["leidenalg"]
+            moved = [f"{name} by {ours[name] - theirs[name]:+.3f}" for name in ("DP", "NMI", "ARI")]
+            said.append(
+                f"At size {graph} igraph's way takes {ours['seconds']:.1f} s, leidenalg's "
+                f"{theirs['seconds'] / ours['seconds']:.0f} times as long; modularity is {ours['modularity']:.3f} and "
+                f"{theirs['modularity']:.3f}. From leidenalg's communities to igraph's, {', '.join(moved)}."
+            )
+    return " ".join(said) or "No graph has been partitioned by both yet: `benchmarks/coarse.py` does it."
