@@ -39,7 +39,7 @@ def dumplings(path: Path) -> Path:
     item = "witness_v0_keyhash"
 
     def line(txid: int, inputs: list[int], outputs: list[int]) -> str:
-        spends = [f"{txid + 100 + i:064x}-0-{v}+{script.format(txid * 50 + i)}+{item}" for i, v in enumerate(inputs)]
+        spends = [f"{100 * txid + i:064x}-0-{v}+{script.format(txid * 50 + i)}+{item}" for i, v in enumerate(inputs)]
         pays = [f"{v}+{script.format(txid * 50 + 20 + i)}+{item}" for i, v in enumerate(outputs)]
         return ":::".join([f"{txid:064x}", f"{7:064x}", str(txid), "1710000000", "}{".join(spends), "}{".join(pays)])
 
