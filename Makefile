@@ -34,7 +34,7 @@ unit: setup  ## tests that need no built book
 
 chapters: setup  ## build the book at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --jobs $(JOBS)
-	@$(BIN)/pytest -n 2 --dist loadfile -m book
+	@$(BIN)/pytest -n 2 -m book
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair
