@@ -12,7 +12,7 @@ from btcnb.data.readers import sniff
 from btcnb.errors import BtcnbError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-often = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+often = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 PREVIOUS, KEY = b"\x77" * 32, bytes(range(1, 9))
 ONE = block(100, PREVIOUS)
 PAY = Tx(
