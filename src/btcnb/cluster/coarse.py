@@ -38,7 +38,7 @@ def coarse_partition(
         improves"
     method: "igraph" finds Leiden communities without a limit and then takes only those above it apart, into as few
         pieces as modularity and limit allow (see `_pieces`); "leidenalg" keeps to the limit while it moves nodes, as
-        the paper did: many times slower, with many tiny communities on large graphs. Any other of `ENGINES`.
+        the paper may have done: several times slower. Any other of `ENGINES`.
     progress: as in `dendrograms`, in nodes whose community is final
     """
     _gate.choice(method, "method", ENGINES)
