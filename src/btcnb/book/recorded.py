@@ -75,6 +75,7 @@ def partition_words(table: pd.DataFrame) -> str:
             said.append(
                 f"At size {graph} igraph's way takes {ours['seconds']:.1f} s, leidenalg's "
                 f"{theirs['seconds'] / ours['seconds']:.0f} times as long; modularity is {ours['modularity']:.3f} and "
-                f"{theirs['modularity']:.3f}. With igraph's communities instead of leidenalg's, scores move: {', '.join(moved)}."
+                f"{theirs['modularity']:.3f}. With igraph's communities instead of leidenalg's, scores move: "
+                f"{', '.join(moved)}."
             )
     return " ".join(said) or "No graph has been partitioned by both yet: `benchmarks/coarse.py` does it."
