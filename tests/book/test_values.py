@@ -165,7 +165,8 @@ def test_ranges(comment: str, meaning: str, inside: list[Any], outside: list[Any
 @example("!!timestamp abc", "str")
 def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
     with contextlib.suppress(ValueError):
-        Kind(kind).parse(text)
+        made = Kind(kind).parse(text)
+        assert repr(Kind(kind).convert(made)) == repr(made), "what was read fits its annotation"
 
 
 @given(st.text())
@@ -177,7 +178,7 @@ def test_any_text_is_a_value_or_refused(text: str, kind: str) -> None:
 @example("x: int = " + "-" * 5000 + "1")
 def test_any_cell_is_read_or_refused(source: str) -> None:
     with contextlib.suppress(ParameterError):
-        read_parameters("99_test", source)
+        assert all(name.isidentifier() for name in read_parameters("99_test", source))
 
 
 def test_aliases_are_refused_before_they_grow() -> None:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
+from servers import answering
 
 from btcnb.data import fetch_release, read_release
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
@@ -69,15 +69,8 @@ def serving(archive: Archive) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/api/records"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Handler) as address:
+        yield f"{address}/api/records"
 
 
 def content(folder) -> dict[str, bytes]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from http.server import BaseHTTPRequestHandler
+from threading import Event
 from typing import Any
 
 import pytest
 from raw_blocks import SIGNATURE, In, Tx, block, key, p2pkh, p2wpkh
+from servers import answering
 
 from btcnb.build.cli import main
 from btcnb.data import fetch_blocks, read_blocks
@@ -63,16 +64,11 @@ def serving(collection: Collection) -> Iterator[str]:
             pass
 
     stopped = Event()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/stale"
-    finally:
-        stopped.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Handler) as address:
+        try:
+            yield f"{address}/stale"
+        finally:
+            stopped.set()
 
 
 def names(folder) -> list[str]:

@@ -7,13 +7,13 @@ import json
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
 from builders import BTC, chain
 from core_blocks import blocks
+from servers import answering
 
 from btcnb.data import Transactions
 from btcnb.data.readers import Node, read_bitcoin_core
@@ -88,15 +88,8 @@ def serving(node: FakeNode) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with answering(Handler) as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,8 @@ ENVIRONMENT = (
     "scikit-learn",
     "torch",
     "torch_geometric",
+    "igraph",
+    "leidenalg",
 )
 """Columns that describe where a benchmark ran; said once per benchmark instead of in every row."""
 CODE = "code"
