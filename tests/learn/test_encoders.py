@@ -19,7 +19,7 @@ from btcnb.learn.sampler import draw_batch
 
 CASES = [
     {"encoder": encoder, "symmetrise": symmetrise}
-    for encoder, symmetrise in product(["gat", "gcn", "sage"], [True, False])
+    for encoder, symmetrise in product(["gat", "gcn", "sage", "mlp"], [True, False])
 ]
 CASES += [{"encoder": "gat", "edge_features": True}, {"encoder": "gat", "output_heads": "one"}]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from btcnb.build import cli_refine, cli_sweep
 from btcnb.errors import BtcnbError, ParameterError
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = signal.signal(signal.SIGTERM, _on_terminate)
     try:
         options = _parser().parse_args(arguments)
-        return int(options.run(_project(options.root), options))
+        bookless = getattr(options, "bookless", False)  # a tool that needs no book, and works outside of one
+        return int(options.run(None if bookless else _project(options.root), options))
     except BtcnbError as error:
         from btcnb.book.text import without_credentials
         from btcnb.build.errors import UsageError
@@ -217,6 +219,8 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--older-than", type=float, metavar="DAYS", help="also what is older than so many days")
     action.add_argument("--all", action="store_true", help="everything")
     action.set_defaults(run=_prune_store)
+    cli_sweep.add_commands(commands)
+    cli_refine.add_commands(commands)
     return parser
 
 

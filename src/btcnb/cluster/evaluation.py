@@ -5,20 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from btcnb.cluster import _gate
+from btcnb.cluster._gate import Bool, Int64
 from btcnb.cluster._progress import Progress
 from btcnb.cluster.coarse import coarse_partition
 from btcnb.cluster.communities import LabelledGraph
 from btcnb.cluster.config import ClusterConfig, configured
-from btcnb.cluster.forest import cut_forest, dendrograms, merge_values
+from btcnb.cluster.forest import Forest, cut_forest, dendrograms, merge_values
 from btcnb.cluster.purity import exact_purity, labelled, sampled_purity
 from btcnb.cluster.refine import thresholds
 from btcnb.cluster.scores import ari, nmi, scored_nodes
 from btcnb.errors import DataError
+
+
+class Evaluation(NamedTuple):
+    """What an evaluation found: the flat record, and what it was made from."""
+
+    record: dict[str, float | int | str]
+    forest: Forest
+    partition: Int64
+    """one flat cluster per node, (n,), scored or not"""
+    scored: Bool
+    """which nodes count, (n,)"""
 
 
 def evaluate(
@@ -44,6 +56,23 @@ def evaluate(
     Purity draws its pairs inside a community, as the paper does: `purity` is exact, `purity_sampled` the estimate
     from `pairs` pairs. `zero_rows` counts embeddings without a direction.
     """
+    return evaluation(
+        X, graph, labels, partition=partition, config=config, seed=seed, progress=progress, **changes
+    ).record
+
+
+def evaluation(
+    X: Any,
+    graph: LabelledGraph,
+    labels: Any = None,
+    *,
+    partition: Any = None,
+    config: ClusterConfig | None = None,
+    seed: int = 0,
+    progress: Progress = None,
+    **changes: Any,
+) -> Evaluation:
+    """As `evaluate`, with the trees and the flat clusters that were scored."""
     config = configured(config, changes)
     seed = _gate.whole(seed, "seed", 0)
     rows, zero_rows = _gate.directed(X, config.zero_rows)
@@ -86,7 +115,8 @@ def evaluate(
             "nmi": nmi(truth[mask], flat[mask]),
             "ari": ari(truth[mask], flat[mask]),
         }
-    return record | {f"seconds_{stage}": spent for stage, spent in seconds.items()}
+    record |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}
+    return Evaluation(record, forest, flat, mask)
 
 
 @contextmanager

@@ -19,9 +19,9 @@ import numpy as np
 
 from btcnb import sizes
 from btcnb.data.address_graph import AddressGraph
-from btcnb.data.checks import real, whole
+from btcnb.data.checks import choices, real, whole
 from btcnb.data.graph_construction import build_graph
-from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
+from btcnb.data.heuristics import DEFAULT_RULES, RULES, HeuristicConfig, heuristic_clusters, linked_twice
 from btcnb.data.intervals import SPLITS, price_near
 from btcnb.data.readers import READERS, sniff
 from btcnb.data.readers.sidecar import sidecar_of
@@ -191,6 +191,25 @@ def load_graphs(source: Source, roles: Sequence[str] = ROLES) -> dict[str, Addre
     return {role: load_graph(source, role) for role in roles}
 
 
+def load_clusters(source: Source, role: str, rules: Sequence[str] = DEFAULT_RULES) -> IntArray:
+    """Clusters of a role's nodes by other rules than the graph's, one label per node: say, common inputs alone."""
+    _require_role(role)
+    instance("source", source, Source)
+    if source.kind == "release":
+        raise DataError(source.paths[0], "clusters", "a release holds one clustering", "name a file of transactions")
+    choices("rules", rules, RULES)
+    return _clusters(source, role, tuple(name for name in RULES if name in rules))
+
+
+def load_linked_twice(source: Source, role: str) -> IntArray:
+    """Of a role's nodes, those that two independent transactions hold together share a label; see `linked_twice`."""
+    _require_role(role)
+    instance("source", source, Source)
+    if source.kind == "release":
+        raise DataError(source.paths[0], "transactions", "a release holds graphs only", "name a file of transactions")
+    return _linked_twice(source, role)
+
+
 def facts(source: Source) -> frozenset[str]:
     """What the data tells: out of `truth`, `labels`, `transactions`, `simulated`."""
     if source.simulated:
@@ -245,6 +264,23 @@ def _simulated_graph(config: SimulationConfig, at_least: int, scope: Scope) -> A
         start_block=config.start_block,
         end_block=config.start_block + config.blocks - 1,
     )
+
+
+@kept
+def _linked_twice(source: Source, role: str) -> IntArray:
+    return linked_twice(load_transactions(source, role), config=_rules_of(source, role))
+
+
+def _rules_of(source: Source, role: str) -> HeuristicConfig:
+    price = source.economy(role).price_usd if source.simulated else source.price_usd or _own_price(source, role)
+    return HeuristicConfig() if price is None else HeuristicConfig(price_usd=price)
+
+
+@kept
+def _clusters(source: Source, role: str, rules: tuple[str, ...]) -> IntArray:
+    config = _rules_of(source, role)
+    context = load_transactions(source, role, sampled=False) if source.scope == "interval" else None
+    return heuristic_clusters(load_transactions(source, role), rules, config, context=context)
 
 
 def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:

@@ -11,7 +11,8 @@ from typing import Any
 
 from btcnb import gates, sizes
 from btcnb.cluster import ClusterConfig
-from btcnb.data import Source
+from btcnb.data import DEFAULT_RULES, Source
+from btcnb.data.heuristics import RULES
 from btcnb.errors import ParameterError
 from btcnb.learn import TrainConfig, baseline_config
 from btcnb.store import fingerprint, storable
@@ -25,11 +26,19 @@ class Recipe:
     source: Source
     train: TrainConfig
     cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    supervision: tuple[str, ...] = DEFAULT_RULES
+    """rules whose clusters are the labels of training: the paper's are all that its graphs were clustered by"""
 
     def __post_init__(self) -> None:
         gates.instance("source", self.source, Source)
         gates.instance("train", self.train, TrainConfig)
         gates.instance("cluster", self.cluster, ClusterConfig)
+        rules = [
+            gates.choice("a rule of supervision", name, RULES) for name in gates.items("supervision", self.supervision)
+        ]
+        if not rules:
+            raise ParameterError(f"supervision is empty; name some of {', '.join(RULES)}.")
+        object.__setattr__(self, "supervision", tuple(name for name in RULES if name in rules))
 
     @property
     def id(self) -> str:
@@ -39,7 +48,8 @@ class Recipe:
     def flat(self) -> dict[str, Any]:
         """One plain value a field, for records and for provenance."""
         parts = {"source": asdict(self.source), "train": asdict(self.train), "cluster": asdict(self.cluster)}
-        return {f"{part}.{name}": _plain(value) for part, entries in parts.items() for name, value in entries.items()}
+        flat = {f"{part}.{name}": _plain(value) for part, entries in parts.items() for name, value in entries.items()}
+        return flat | {"supervision": _plain(self.supervision)}
 
 
 def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, **changes: Any) -> Recipe:
@@ -47,19 +57,21 @@ def recipe(source: Source, seed: int = 0, cluster: ClusterConfig | None = None, 
 
     seed: of initialisation, tuples and neighbours; the world's own seed is the source's
     changes: fields of TrainConfig, or of ClusterConfig (a name that both have, such as `alpha`, is training's: give
-        `cluster` for the other)
+        `cluster` for the other), or `supervision`
     """
     gates.instance("source", source, Source)
     base = ClusterConfig() if cluster is None else gates.instance("cluster", cluster, ClusterConfig)
     given = {name: value for name, value in changes.items() if value is not None}
     theirs = {item.name for item in fields(TrainConfig)}
     ours = {item.name for item in fields(ClusterConfig)} - theirs
+    supervision = given.pop("supervision", DEFAULT_RULES)
     unknown = sorted(set(given) - ours - theirs)
     if unknown:
-        raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(sorted(ours | theirs))}.")
+        known = sorted(ours | theirs | {"supervision"})
+        raise ParameterError(f"a recipe has no field {unknown[0]!r}; it has {', '.join(known)}.")
     train = {**sizes.size(source.size).training, "seed": seed, **{n: v for n, v in given.items() if n in theirs}}
     settings = replace(base, **{n: v for n, v in given.items() if n in ours})
-    return Recipe(source, TrainConfig(**train), settings)
+    return Recipe(source, TrainConfig(**train), settings, supervision)
 
 
 def baseline(recipe: Recipe, name: str) -> Recipe:

@@ -110,9 +110,12 @@ def mended(X: Any, labels: Any, owners: Any, threshold: float) -> Mended | None:
 
 
 def wrong_share(Z: Any, owners: Any) -> npt.NDArray[np.float64]:
-    """For every merge of a linkage matrix the share of the pairs it joins whose owners differ, (n - 1,)."""
+    """For every merge of a linkage matrix the share of the pairs it joins whose owners differ, (n - 1,).
+
+    owners: of every leaf its owner, or the owners of all addresses in it, counted (`Counter`)
+    """
     n = len(owners)
-    bags = {i: Counter([owner]) for i, owner in enumerate(owners)}
+    bags = {i: Counter(bag) if isinstance(bag, Counter) else Counter([bag]) for i, bag in enumerate(owners)}
     shares = np.empty(n - 1)
     for m, (a, b) in enumerate(np.asarray(Z)[:, :2].astype(int)):
         small, large = sorted((bags.pop(a), bags.pop(b)), key=len)

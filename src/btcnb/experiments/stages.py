@@ -6,15 +6,17 @@ look for communities again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from btcnb import gates
 from btcnb.cluster import Forest, coarse_partition, communities, dendrograms, evaluate, tune_resolution
 from btcnb.cluster.communities import BASELINES
-from btcnb.data import ROLES, Source, load_graph
+from btcnb.data import DEFAULT_RULES, ROLES, AddressGraph, Source, load_clusters, load_graph
 from btcnb.experiments.recipe import Recipe
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept
@@ -25,13 +27,13 @@ TRAINING = ("train1", "train2", "train3")
 def trained(recipe: Recipe) -> Run:
     """The encoder of a recipe, trained on the three training graphs, steered by the validation graph."""
     recipe = gates.instance("recipe", recipe, Recipe)
-    return _trained(recipe.source, recipe.train)
+    return _trained(recipe.source, recipe.train, recipe.supervision)
 
 
 def embeddings(recipe: Recipe, role: str = "test") -> npt.NDArray[np.float32]:
     """One unit row per node of the role's graph, in its order, (N, d)."""
     recipe = _checked(recipe, role)
-    return _embeddings(recipe.source, recipe.train, role)
+    return _embeddings(recipe.source, recipe.train, recipe.supervision, role)
 
 
 def coarse(recipe: Recipe, role: str = "test") -> npt.NDArray[np.int64]:
@@ -43,7 +45,7 @@ def coarse(recipe: Recipe, role: str = "test") -> npt.NDArray[np.int64]:
 def forest(recipe: Recipe, role: str = "test") -> Forest:
     """A dendrogram of the embeddings inside each community of the coarse partition."""
     recipe = _checked(recipe, role)
-    return _forest(recipe.source, recipe.train, role, recipe.cluster.method, coarse(recipe, role))
+    return _forest(embeddings(recipe, role), recipe.cluster.method, coarse(recipe, role))
 
 
 def scores(recipe: Recipe, role: str = "test") -> dict[str, Any]:
@@ -82,15 +84,32 @@ def _community_baseline(source: Source, method: str, seed: int, role: str) -> tu
     return communities(load_graph(source, role), method, resolution, seed), resolution
 
 
-@kept
-def _trained(source: Source, config: TrainConfig) -> Run:
-    graphs = [load_graph(source, role) for role in TRAINING]
-    return train(config, graphs, valid=load_graph(source, "valid"), progress=False)
+def training_graph(source: Source, role: str, supervision: tuple[str, ...] = DEFAULT_RULES) -> AddressGraph:
+    """The graph of a role, its clusters made by the rules of `supervision` instead of all."""
+    graph = load_graph(source, role)
+    if supervision == DEFAULT_RULES:
+        return graph
+    clusters = graph.clusters.assign(alias=_by_node(graph, load_clusters(source, role, supervision)))
+    return replace(graph, clusters=clusters)
+
+
+def _by_node(graph: AddressGraph, labels: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Labels in the order of the nodes, in that of the rows of `clusters`."""
+    place = pd.Index(graph.nodes["node_id"]).get_indexer(pd.Index(graph.clusters["node_id"]))
+    return labels[place]
 
 
 @kept
-def _embeddings(source: Source, config: TrainConfig, role: str) -> npt.NDArray[np.float32]:
-    return embed(_trained(source, config).model, load_graph(source, role))
+def _trained(source: Source, config: TrainConfig, supervision: tuple[str, ...]) -> Run:
+    graphs = [training_graph(source, role, supervision) for role in TRAINING]
+    return train(config, graphs, valid=training_graph(source, "valid", supervision), progress=False)
+
+
+@kept
+def _embeddings(
+    source: Source, config: TrainConfig, supervision: tuple[str, ...], role: str
+) -> npt.NDArray[np.float32]:
+    return embed(_trained(source, config, supervision).model, load_graph(source, role))
 
 
 @kept
@@ -99,5 +118,5 @@ def _coarse(source: Source, role: str, method: str, max_size: int, resolution: f
 
 
 @kept
-def _forest(source: Source, train: TrainConfig, role: str, method: str, partition: npt.NDArray[np.int64]) -> Forest:
-    return dendrograms(_embeddings(source, train, role), partition, method)
+def _forest(X: npt.NDArray[np.float32], method: str, partition: npt.NDArray[np.int64]) -> Forest:
+    return dendrograms(X, partition, method)

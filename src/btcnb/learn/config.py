@@ -13,11 +13,12 @@ from btcnb.data.features import Unit
 from btcnb.errors import DataError, ParameterError
 from btcnb.store import storable
 
-Architecture = Literal["gat", "gcn", "sage"]
+Architecture = Literal["gat", "gcn", "sage", "mlp"]
 Objective = Literal["contrastive", "gae", "dgi"]
 Negatives = Literal["uniform", "mixture"]
 OutputHeads = Literal["mean", "one"]
 Keep = Literal["best", "last"]
+Rotation = Literal["cycle", "one", "joint"]
 Convolutions = Literal["auto", "compiled", "plain"]
 
 SEE_EDGES: tuple[Architecture, ...] = ("gat",)
@@ -33,7 +34,7 @@ class TrainConfig:
     """
 
     encoder: Architecture = "gat"
-    """graph convolution: `gat`, `gcn` or `sage`"""
+    """graph convolution: `gat`, `gcn` or `sage`; `mlp` sees a node's own features and no neighbour (a control)"""
     heads: int = 4
     """attention heads of the GAT"""
     hidden: int = 64
@@ -73,6 +74,8 @@ class TrainConfig:
     """batches in one evaluation of the validation loss; the same tuples and neighbours every time"""
     rotate_every: int = 15
     """epochs on one training graph before the next one takes over"""
+    rotation: Rotation = "cycle"
+    """training graphs are used in turn (`cycle`), only the first (`one`), or side by side in every batch (`joint`)"""
     anchors: int = 512
     """anchors in a batch"""
     num_negatives: int = 4
@@ -81,6 +84,8 @@ class TrainConfig:
     """clusters of negatives: uniform over the others (appendix), or from the α-mixture (section 3.3)"""
     temperature: float = 0.07
     """temperature of the contrastive loss (τ)"""
+    robustness: float = 0.0
+    """q of the generalised cross-entropy: 0 is the paper's loss; towards 1, positives that look wrong pull less"""
     alpha: float = 0.5
     """sampling parameter: 1 draws clusters in proportion to size, 0 uniformly (α)"""
     fanout: tuple[int, ...] = (15, 5)
@@ -172,6 +177,7 @@ RANGES: dict[str, str] = {
     "anchors": "[1, 10000000]",
     "num_negatives": "[1, 100000]",
     "temperature": "(0, inf)",
+    "robustness": "[0, 1]",
     "alpha": "[0, 1]",
     "coinjoin_weight": "[0, inf)",
     "coinjoin_temperature": "(0, inf)",

@@ -19,6 +19,7 @@ def info_nce(
     negatives: Tensor,
     tau: float = 0.07,
     reduction: Reduction = "mean",
+    robustness: float = 0.0,
 ) -> Tensor:
     """The contrastive loss of the paper's equation 1.
 
@@ -26,7 +27,12 @@ def info_nce(
     over anchors, their sum, or (`none`) one value each, (B,).
 
     −log(e^s / (e^s + Σ e^{n_i})) = log(1 + Σ e^{n_i − s}): written so, a loss near zero keeps its digits.
+
+    robustness: q. With P the probability that the loss gives to the positive, 0 is −log P (the paper's), anything above
+        is the generalised cross-entropy (1 − P^q) / q, whose pull on a positive is P^q times the paper's: pairs that
+        look wrong, as false merges do, pull less.
     """
+    robustness = gates.real("robustness", robustness, "[0, 1]")
     tau = gates.real("tau, a temperature,", tau, "(0, inf)")
     gates.choice("reduction", reduction, get_args(Reduction))
     _require_rows("anchor", anchor, None)
@@ -37,6 +43,8 @@ def info_nce(
     close = (anchor * positive).sum(-1) / tau  # (B,)
     far = torch.einsum("bd,bpd->bp", anchor, negatives) / tau  # (B, p)
     loss = _log_one_plus_exp(torch.logsumexp(far - close.unsqueeze(1), dim=1))
+    if robustness:
+        loss = -torch.expm1(-robustness * loss) / robustness
     if reduction == "none":
         return loss
     return loss.sum() if reduction == "sum" else loss.mean()

@@ -26,7 +26,7 @@ from btcnb.learn import checkpoints
 from btcnb.learn.config import TrainConfig
 from btcnb.learn.devices import device_of, own_randomness
 from btcnb.learn.encoders import Encoder
-from btcnb.learn.graphs import PreparedGraph, prepare
+from btcnb.learn.graphs import PreparedGraph, disjoint_union, prepare
 from btcnb.learn.objectives import CoinJoinGraph, CoinJoinPairs, GraphBatches, make_objective
 from btcnb.learn.record import flat_record
 from btcnb.learn.sampler import derived_seed
@@ -90,7 +90,7 @@ def train(
 ) -> Run:
     """Train an encoder.
 
-    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each
+    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each, or as `config.rotation` says
     valid: the graph whose loss steers the learning rate and picks the best epoch; without it the training loss does
     coinjoins: graphs around one CoinJoin each, for the repulsion term
     directory: where `best.pt` and `last.pt` are kept, written after every epoch
@@ -147,7 +147,7 @@ class _Trainer:
         listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else gates.items("graphs", graphs)
         if not listed:
             raise ParameterError("graphs is empty, but training needs at least one graph.")
-        self.train = [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
+        self.train = self._training(listed)
         self.valid = None if valid is None else self._batches(valid, "validation graph")
         first = self.train[0].graph
         used = [batches.graph for batches in (*self.train, *([self.valid] if self.valid else []))]
@@ -173,6 +173,16 @@ class _Trainer:
         self.best_loss, self.best_epoch = math.inf, 0
         self.best = checkpoints.model_state(self.encoder)
         self.seconds = 0.0
+
+    def _training(self, listed: Sequence[AnyGraph]) -> list[GraphBatches]:
+        """What the rotation goes through: every graph, the first one alone, or all of them as one graph."""
+        if self.config.rotation != "joint":
+            used = listed[:1] if self.config.rotation == "one" else listed
+            return [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(used)]
+        parts = [self._prepared(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
+        if len({part.x.shape[1] for part in parts}) > 1:
+            raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
+        return [self._batches(disjoint_union(parts)[0], "training graphs side by side")]
 
     def _batches(self, graph: AnyGraph, name: str) -> GraphBatches:
         return GraphBatches(self._prepared(graph, name), self.config, name)

@@ -7,6 +7,7 @@ merges.
 
 from btcnb.data.heuristics.clusters import DEFAULT_RULES, heuristic_clusters, heuristic_merges
 from btcnb.data.heuristics.config import HeuristicConfig
+from btcnb.data.heuristics.evidence import linked_twice
 from btcnb.data.heuristics.rules import RULES
 
-__all__ = ["DEFAULT_RULES", "RULES", "HeuristicConfig", "heuristic_clusters", "heuristic_merges"]
+__all__ = ["DEFAULT_RULES", "RULES", "HeuristicConfig", "heuristic_clusters", "heuristic_merges", "linked_twice"]

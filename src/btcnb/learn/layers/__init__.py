@@ -12,6 +12,7 @@ from btcnb.learn.config import Architecture, TrainConfig
 from btcnb.learn.layers.attention import AttentionConv
 from btcnb.learn.layers.block import Block, Layer
 from btcnb.learn.layers.convolution import ConvolutionConv
+from btcnb.learn.layers.dense import DenseLayer
 from btcnb.learn.layers.mean import MeanConv
 
 MakeLayer = Callable[[TrainConfig, int, int, bool], tuple[Layer, int]]
@@ -21,6 +22,7 @@ ENCODERS: dict[Architecture, MakeLayer] = {
     "gat": AttentionConv.of,
     "gcn": ConvolutionConv.of,
     "sage": MeanConv.of,
+    "mlp": DenseLayer.of,
 }
 
 __all__ = ["ENCODERS", "Block", "Layer", "MakeLayer"]

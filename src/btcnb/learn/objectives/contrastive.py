@@ -26,13 +26,15 @@ class ContrastiveObjective(nn.Module):
         assert batches.tuples is not None
         rng = np.random.default_rng(seed)
         tuples = batches.tuples.draw(self.config.anchors, self.config.num_negatives, rng)
-        loss = contrastive_loss(encoder, batches, tuples, self.config.temperature, seed)
+        loss = contrastive_loss(encoder, batches, tuples, self.config.temperature, seed, self.config.robustness)
         if self.coinjoins is not None and self.training:
             loss = loss + self.config.coinjoin_weight * self.coinjoins.loss(encoder, seed)
         return loss
 
 
-def contrastive_loss(encoder: Encoder, batches: GraphBatches, tuples: Tuples, tau: float, seed: int) -> Tensor:
+def contrastive_loss(
+    encoder: Encoder, batches: GraphBatches, tuples: Tuples, tau: float, seed: int, robustness: float = 0.0
+) -> Tensor:
     """Equation 1 for given tuples, on neighbourhoods drawn with `seed`; each distinct node is embedded once."""
     nodes, anchor, positive, negatives = tuples.distinct()
     embedding = encode(encoder, batches.draw(nodes, seed))
@@ -41,4 +43,5 @@ def contrastive_loss(encoder: Encoder, batches: GraphBatches, tuples: Tuples, ta
         embedding[torch.from_numpy(positive)],
         embedding[torch.from_numpy(negatives)],
         tau,
+        robustness=robustness,
     )

@@ -1,0 +1,185 @@
+"""Refinement measured: one embedding, every way to cut the trees inside heuristic clusters, all against true owners.
+
+The paper could show one example; with owners known, every merge is right or wrong and every cut has a price.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from btcnb.cluster import cut, cut_forest, silhouette
+from btcnb.cluster._gate import directed
+from btcnb.cluster.cuts import N_MIN
+from btcnb.data import AddressGraph, load_clusters, load_linked_twice
+from btcnb.errors import DataError
+from btcnb.experiments.recipe import Recipe
+from btcnb.experiments.refinement import owners_per_cluster, quality, wrong_share
+from btcnb.experiments.refiner import Refined, Refiner, group_rows, refined
+
+Numbers = dict[str, float | int | str | None]
+IntArray = npt.NDArray[np.int64]
+
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 21))
+"""Fixed thresholds at which every forest is cut besides, 0.05 to 1."""
+UNITS = ("addresses", "inputs", "twice")
+"""Leaves of the trees: single addresses (the paper's), addresses spent together, addresses that two payments link."""
+INPUTS = ("common_input",)
+SILHOUETTE_FROM = 10
+"""Leaves from which on a cluster has a say in the one threshold that maximises the silhouette."""
+
+
+def refinement_numbers(X: Any, graph: AddressGraph, recipe: Recipe, seed: int) -> Numbers:
+    """Quality of the heuristic clusters of the test graph before and after every cut; see `cuts` for the names."""
+    if graph.truth is None:
+        raise DataError("graph", "truth", "is missing", "refinement is judged by true owners: simulate, or attach them")
+    rows, _ = directed(X, recipe.cluster.zero_rows)
+    labels, owners = graph.labels(), graph.truth
+    groups = {"inputs": load_clusters(recipe.source, "test", INPUTS), "twice": load_linked_twice(recipe.source, "test")}
+    numbers = _named("heuristics", labels, owners)
+    for units in UNITS:
+        refiner = Refiner("addresses" if units == "addresses" else "inputs", "local")
+        found = refined(rows, labels, refiner, groups.get(units), progress=False)
+        head = "" if units == "addresses" else f"{units}."
+        one = best_silhouette(rows, found)
+        numbers |= {f"{head}lambda.threshold": found.threshold, f"{head}silhouette.threshold": one}
+        for name, partition in cuts(found, labels, one, seed):
+            numbers |= _named(f"{head}{name}", partition, owners)
+        details = flags(found, owners) | examples(found, labels, owners, seed)
+        numbers |= {f"{head}{name}": value for name, value in details.items()}
+    return numbers
+
+
+def cuts(found: Refined, labels: IntArray, one: float, seed: int) -> Iterator[tuple[str, IntArray]]:
+    """Every cut of a forest by name, one label per address. `found` is of the rule `local`, `one` the single λ of
+    `silhouette`.
+
+    `lambda`: one λ, the size-weighted mean of the clusters' own thresholds (the paper's appendix); `local`: each
+    cluster its own; `silhouette`: one λ for the best mean silhouette (the caption of the paper's Figure 2); `random`:
+    parts of the same sizes as `lambda`'s, dealt out at random inside each cluster; `at.T`: a fixed threshold T.
+    """
+    forest, leaf = found.forest, found.leaf
+    heights = forest.merges[:, 2]
+    paper = cut_forest(forest, heights, found.threshold)[leaf]
+    yield "lambda", paper
+    yield "random", dealt(paper, labels, seed)
+    yield "local", found.partition
+    yield "silhouette", cut_forest(forest, heights, one)[leaf]
+    for threshold in THRESHOLDS:
+        yield f"at.{threshold:.2f}", cut_forest(forest, heights, threshold)[leaf]
+
+
+def dealt(partition: IntArray, within: IntArray, seed: int) -> IntArray:
+    """The labels of `partition` (n,) permuted at random inside each cluster of `within` (n,): equal sizes, no sense."""
+    order = np.argsort(within, kind="stable")
+    mixed = np.lexsort((np.random.default_rng([seed, 13]).random(len(within)), within))
+    out = np.empty_like(partition)
+    out[order] = partition[mixed]
+    return out
+
+
+def best_silhouette(X: Any, found: Refined) -> float:
+    """The threshold out of `THRESHOLDS` with the best mean silhouette inside clusters, each weighted by its leaves.
+
+    Clusters of fewer than `SILHOUETTE_FROM` leaves have no say. A cut that leaves a cluster whole, or nothing but
+    single leaves, has silhouette 0 there.
+    """
+    forest = found.forest
+    rows = X if len(forest.members) == len(found.leaf) else group_rows(np.asarray(X), found.leaf)
+    total = np.zeros(len(THRESHOLDS))
+    for t in np.flatnonzero(forest.sizes >= SILHOUETTE_FROM):
+        leaves, Z = forest.leaves(int(t)), forest.tree(int(t))
+        for place, threshold in enumerate(THRESHOLDS):
+            parts = cut(Z, threshold)
+            if 1 < parts.max() + 1 < len(leaves):
+                total[place] += len(leaves) * silhouette(rows[leaves], parts)
+    return THRESHOLDS[int(total.argmax())]
+
+
+def flags(found: Refined, owners: IntArray) -> Numbers:
+    """Every merge judged: is it wrong (most of the pairs it joins have two owners), and does its height tell?
+
+    `flags.precision` and `flags.recall` are of the merges at λ or above; `flags.base` is the share of wrong merges.
+    """
+    forest = found.forest
+    heights = forest.merges[:, 2]
+    wrong = wrong_merges(found, owners)
+    flagged = heights >= found.threshold
+    both = bool(wrong.any() and not wrong.all())
+    return {
+        "flags.merges": len(heights),
+        "flags.flagged": int(flagged.sum()),
+        "flags.base": float(wrong.mean()) if len(wrong) else float("nan"),
+        "flags.precision": float(wrong[flagged].mean()) if flagged.any() else float("nan"),
+        "flags.recall": float(flagged[wrong].mean()) if wrong.any() else float("nan"),
+        "flags.auc": float(roc_auc_score(wrong, heights)) if both else float("nan"),
+        "flags.average_precision": float(average_precision_score(wrong, heights)) if both else float("nan"),
+    }
+
+
+def wrong_merges(found: Refined, owners: IntArray) -> npt.NDArray[np.bool_]:
+    """Per merge of the forest whether most of the pairs of addresses it joins have two owners."""
+    forest = found.forest
+    inside = np.argsort(found.leaf, kind="stable")  # addresses, leaf after leaf
+    begin = np.concatenate([[0], np.cumsum(found.leaf_sizes)])
+    bags = [Counter(owners[inside[begin[i] : begin[i + 1]]].tolist()) for i in range(len(begin) - 1)]
+    trees = [t for t in range(len(forest)) if forest.offsets[t + 1] - forest.offsets[t] > 1]
+    shares = [wrong_share(forest.tree(t), [bags[leaf] for leaf in forest.leaves(t)]) for t in trees]
+    return np.concatenate(shares) > 0.5 if shares else np.empty(0, dtype=bool)
+
+
+def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> Numbers:
+    """What the paper shows of one cluster, over all clusters of `N_MIN` leaves or more: collapsed and sound ones apart.
+
+    `example.last_minus_lambda.*`: the last merge's height minus λ, mean; of collapsed clusters the median share of
+    merges that are flagged and of addresses in the largest part. `parts.purity`: the share of addresses whose part's
+    most frequent owner is theirs, in collapsed clusters, after the cut at λ; `_random`: parts dealt out at random.
+    """
+    forest, names = found.forest, np.asarray(found.forest.clusters)
+    several = owners_per_cluster(labels, owners) > 1
+    one = cut_forest(forest, forest.merges[:, 2], found.threshold)[found.leaf]
+    trees = np.flatnonzero(forest.sizes >= N_MIN)
+    last = np.array([forest.tree(int(t))[-1, 2] for t in trees]) - found.threshold
+    collapsed = several[names[trees]] if len(trees) else np.empty(0, dtype=bool)
+    share = np.array([float((forest.tree(int(t))[:, 2] >= found.threshold).mean()) for t in trees])
+    inside = np.isin(labels, names[trees[collapsed]]) & (owners >= 0)
+    largest = [_largest_share(one[inside & (labels == c)]) for c in names[trees[collapsed]]]
+    random = dealt(one, labels, seed)
+    return {
+        "example.collapsed": int(collapsed.sum()),
+        "example.last_minus_lambda.collapsed": _mean(last[collapsed]),
+        "example.last_minus_lambda.sound": _mean(last[~collapsed]),
+        "example.flagged_share": float(np.median(share[collapsed])) if collapsed.any() else float("nan"),
+        "example.largest_part": float(np.median(largest)) if largest else float("nan"),
+        "parts.purity": purity(one[inside], owners[inside]),
+        "parts.purity_random": purity(random[inside], owners[inside]),
+        "parts.purity_before": purity(labels[inside], owners[inside]),
+    }
+
+
+def purity(partition: IntArray, owners: IntArray) -> float:
+    """The share of addresses that belong to the most frequent owner of their part."""
+    if not len(partition):
+        return float("nan")
+    pairs, counts = np.unique(np.stack([partition, owners]), axis=1, return_counts=True)
+    best = np.zeros(int(pairs[0].max()) + 1, dtype=np.int64)
+    np.maximum.at(best, pairs[0], counts)
+    return float(best.sum() / len(partition))
+
+
+def _largest_share(parts: IntArray) -> float:
+    return float(np.unique(parts, return_counts=True)[1].max() / len(parts))
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _named(name: str, partition: IntArray, owners: IntArray) -> Numbers:
+    found = quality(partition, owners)
+    return {f"{name}.{field}": getattr(found, field) for field in ("ari", "precision", "recall", "ami", "clusters")}
