@@ -12,6 +12,7 @@ from tqdm import TqdmWarning
 
 if TYPE_CHECKING:
     from btcnb.book.chapter import open_chapter as open_chapter
+    from btcnb.book.judging import judged as judged
     from btcnb.book.needs import whose as whose
     from btcnb.book.output import Row as Row
     from btcnb.book.output import Verdict as Verdict
@@ -42,6 +43,7 @@ warnings.filterwarnings("ignore", category=TqdmWarning)
 
 _NAMES = {
     "btcnb.book.chapter": "open_chapter",
+    "btcnb.book.judging": "judged",
     "btcnb.book.needs": "whose",
     "btcnb.book.output": "Row Verdict data_source glue in_the_paper record show table verdicts",
     "btcnb.book.reading": "real_data results",

@@ -104,7 +104,7 @@ class Verdict:
 
     `numbers` are those that decide, `sample` is how many cases they come from. Nothing is decided on a number that is
     none or on no cases at all: such a verdict becomes "cannot be tested here", with the reason as its evidence; so
-    does one whose evidence says "nan", "inf" or "∞".
+    does one whose evidence says "nan", "inf" or "∞". `id` is the claim's in the list of claims, where it stands there.
     """
 
     claim: str
@@ -114,12 +114,15 @@ class Verdict:
     _: KW_ONLY
     numbers: Sequence[float] = ()
     sample: int | None = None
+    id: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.verdict, str) or self.verdict not in VERDICTS:
             raise ParameterError(f"a verdict is one of {', '.join(VERDICTS)}, not {self.verdict!r:.80}.")
         if self.sample is not None:
             gates.whole("sample", self.sample)
+        if not re.fullmatch(r"C\d{3}|", gates.text("id", self.id)):
+            raise ParameterError(f"{self.id!r:.80} is no id of a claim; write C and three digits, or leave it out.")
         if not all(isinstance(entry, numbers.Real) for entry in gates.items("numbers", self.numbers)):
             raise ParameterError("the numbers that decide a verdict must be numbers.")
         if reason := self._undecided():
@@ -138,11 +141,18 @@ def verdicts(items: Sequence[Verdict]) -> None:
     """The table of verdicts that closes a chapter; each is also recorded for the scoreboard."""
     items = [gates.instance("a verdict", item, Verdict) for item in gates.items("items", items)]
     for item in items:
-        record("verdict", claim=item.claim, verdict=item.verdict, evidence=item.evidence, where=item.where)
-    header = ["claim", "in the paper", "verdict", "evidence"]
-    cells = [[item.claim, item.where, f"{_MARKS[item.verdict]} **{item.verdict}**", item.evidence] for item in items]
-    plain = [[item.claim, item.where, f"{_MARKS[item.verdict]} {item.verdict}", item.evidence] for item in items]
-    show(f":::{{div}} verdicts\n\n{pipe_table(header, cells)}\n:::\n", html_table(header, plain, [False] * 4, ""))
+        known = {"id": item.id} if item.id else {}
+        record("verdict", claim=item.claim, verdict=item.verdict, evidence=item.evidence, where=item.where, **known)
+    named = any(item.id for item in items)
+    header = [*["id"] * named, "claim", "in the paper", "verdict", "evidence"]
+
+    def cells(strong: str) -> list[list[str]]:
+        said = [f"{_MARKS[item.verdict]} {strong}{item.verdict}{strong}" for item in items]
+        rows = [[item.claim, item.where, verdict, item.evidence] for item, verdict in zip(items, said, strict=True)]
+        return [[item.id, *row] if named else row for item, row in zip(items, rows, strict=True)]
+
+    body = pipe_table(header, cells("**"))
+    show(f":::{{div}} verdicts\n\n{body}\n:::\n", html_table(header, cells(""), [False] * len(header), ""))
 
 
 def data_source(source: Any) -> None:

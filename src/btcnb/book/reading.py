@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,23 @@ REAL_DATA = "BTCNB_REAL_DATA"
 
 
 def results(name: str) -> Any:
-    """What `results/<name>` holds: a JSON value or a table (CSV); None where there is no such record.
+    """What `results/<name>` holds: a JSON value, or a table (CSV, or JSON lines); None where there is no such record.
 
     name: path below `results/` without its ending, such as `benchmarks/linkage`
     """
     name = _below(name)
-    for suffix in (".json", ".csv"):
-        path = (RESULTS / name).with_suffix(suffix)
+    paths = [(RESULTS / name).with_suffix(suffix) for suffix in _READERS]
+    for path in paths:
         if path.exists():
             note_read(path)
             try:
-                return json.loads(path.read_text(encoding="utf-8")) if suffix == ".json" else _table(path)
+                return _READERS[path.suffix](path)
             except ValueError as error:
                 raise DataError(
                     path, "record", f"cannot be read ({error})", "make it again, see CONTRIBUTING"
                 ) from None
-    note_read((RESULTS / name).with_suffix(".json"))
-    note_read((RESULTS / name).with_suffix(".csv"))
+    for path in paths:
+        note_read(path)
     return None
 
 
@@ -58,5 +59,20 @@ def _below(name: str) -> str:
     return name
 
 
+def _value(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
 def _table(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False, na_values=["", "nan", "NaN"])
+
+
+def _lines(path: Path) -> pd.DataFrame:
+    """One record a line; a key that a record lacks is missing in its row."""
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    if not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError("a line holds no record")
+    return pd.DataFrame.from_records(entries)
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {".json": _value, ".csv": _table, ".jsonl": _lines}
