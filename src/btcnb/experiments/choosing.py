@@ -1,0 +1,124 @@
+"""Choosing how to refine: on validation worlds, by a rule fixed beforehand; what was chosen is reported on test worlds.
+
+A candidate is an encoder, what the leaves of its trees are, and where they are cut. The rule: the largest mean ARI
+against true owners over all validation worlds and disorders; among equals the one that splits least. Leaving the
+heuristics alone is a candidate too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from btcnb import gates
+from btcnb.errors import DataError
+from btcnb.experiments.refining import THRESHOLDS, UNITS
+
+NOTHING = "heuristics"
+"""The name of the candidate that changes nothing."""
+CUTS = ("lambda", "local", "silhouette", *(f"at.{threshold:.2f}" for threshold in THRESHOLDS))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to refine. `encoder` is the first word of a row of the grid; an empty one changes nothing."""
+
+    encoder: str = ""
+    units: str = "addresses"
+    cut: str = NOTHING
+
+    @property
+    def metric(self) -> str:
+        """The head of its metrics in a record: `lambda`, `twice.at.0.30`, `heuristics`."""
+        return self.cut if self.units == "addresses" or self.cut == NOTHING else f"{self.units}.{self.cut}"
+
+    @property
+    def words(self) -> str:
+        if self.cut == NOTHING:
+            return "heuristics as they are"
+        where = f"fixed λ = {self.cut[3:]}" if self.cut.startswith("at.") else f"cut {self.cut}"
+        return f"{self.encoder}, leaves: {self.units}, {where}"
+
+
+PAPER = Candidate("paper", "addresses", "lambda")
+UNTRAINED = Candidate("untrained", "addresses", "lambda")
+
+
+def tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    """Records of a refinement grid with two columns more: `encoder` and `disorder`, which their rows are named by."""
+    gates.instance("frame", frame, pd.DataFrame)
+    parts = frame["row"].str.rsplit(" ", n=1, expand=True)
+    return frame.assign(encoder=parts[0], disorder=parts[1].astype(float))
+
+
+def candidates(records: pd.DataFrame) -> list[Candidate]:
+    """Every candidate that the records speak of, the one that changes nothing first."""
+    found = [
+        Candidate(encoder, units, cut) for encoder in records["encoder"].unique() for units in UNITS for cut in CUTS
+    ]
+    return [Candidate(), *(each for each in found if f"{each.metric}.ari" in records)]
+
+
+def scores(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> pd.DataFrame:
+    """A candidate's metric by seed (rows) and disorder (columns)."""
+    rows = records if candidate.cut == NOTHING else records[records["encoder"] == candidate.encoder]
+    name = f"{candidate.metric}.{metric}"
+    if name not in rows or not len(rows):
+        raise DataError("records", name, f"no record of {candidate.words!r}", "run the refinement grid")
+    return rows.pivot_table(index="seed", columns="disorder", values=name, aggfunc="mean")
+
+
+def ranking(records: pd.DataFrame) -> pd.DataFrame:
+    """All candidates, best first: mean ARI over worlds and disorders, and the gain over doing nothing."""
+    base = float(scores(records, Candidate()).to_numpy().mean())
+    rows = []
+    for each in candidates(records):
+        ari = float(np.nanmean(scores(records, each).to_numpy()))
+        clusters = float(np.nanmean(scores(records, each, "clusters").to_numpy()))
+        rows.append((each, each.encoder, each.units, each.cut, ari, ari - base, clusters))
+    table = pd.DataFrame(rows, columns=["candidate", "encoder", "units", "cut", "ari", "gain", "clusters"])
+    return table.sort_values(["ari", "clusters"], ascending=[False, True], kind="stable", ignore_index=True)
+
+
+def choose(validation: pd.DataFrame, encoder: str | None = None) -> Candidate:
+    """The best candidate of the validation records; of one encoder alone if it is named."""
+    table = ranking(validation)
+    if encoder is not None:
+        table = table[table["encoder"] == encoder]
+    if not len(table):
+        raise DataError("records", "encoder", f"no record of {encoder!r}", "run the refinement grid")
+    best: Candidate = table["candidate"].iloc[0]
+    return best
+
+
+def difference(records: pd.DataFrame, first: Candidate, second: Candidate, metric: str = "ari") -> pd.DataFrame:
+    """Mean difference of two candidates by disorder, paired by seed, with a 95 % interval (Student's t).
+
+    Columns: disorder, mean, low, high, worlds; the interval is NaN below two worlds.
+    """
+    gap = (scores(records, first, metric) - scores(records, second, metric)).dropna(how="all")
+    rows = []
+    for disorder in gap.columns:
+        values = gap[disorder].dropna().to_numpy()
+        rows.append((float(disorder), *mean_interval(values), len(values)))
+    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
+
+
+def mean_interval(values: Any) -> tuple[float, float, float]:
+    """Mean of some numbers and its 95 % interval."""
+    found = np.asarray(values, dtype=float)
+    if len(found) < 2:
+        return (float(found.mean()) if len(found) else float("nan")), float("nan"), float("nan")
+    half = float(stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
+    return float(found.mean()), float(found.mean() - half), float(found.mean() + half)
+
+
+def dial(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> pd.DataFrame:
+    """A candidate's metric by disorder: disorder, mean, low, high, worlds."""
+    table = scores(records, candidate, metric)
+    rows = [(float(d), *mean_interval(table[d].dropna()), int(table[d].notna().sum())) for d in table.columns]
+    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
