@@ -17,6 +17,8 @@ from btcnb.experiments.choosing import (
     dial,
     difference,
     mean_interval,
+    pays_from,
+    pays_words,
     ranking,
     tidy,
 )
@@ -98,3 +100,24 @@ def test_what_was_not_recorded_is_named() -> None:
         difference(TWO_WORLDS, Candidate("paper", "inputs", "lambda"), Candidate())
     with pytest.raises(DataError, match="robust"):
         choose(TWO_WORLDS, "robust")
+
+
+def steps(*rows: tuple[float, float, float, float]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high"])
+
+
+def test_where_it_begins_to_pay() -> None:
+    rising = steps((0, -0.1, -0.2, 0.0), (1, 0.1, -0.1, 0.3), (2, 0.2, 0.1, 0.3), (3, 0.3, 0.2, 0.4))
+    assert pays_from(rising) == 2 and pays_words(rising) == "pays clearly from disorder 2 on"
+    assert pays_from(rising.assign(low=0.01)) == 0
+    broken = steps((0, 0.2, 0.1, 0.3), (1, 0.1, -0.1, 0.3))  # what ends before the end of the dial does not count
+    assert pays_from(broken) is None and pays_words(broken) == "is ahead in the mean, never clearly"
+    worse = steps((0, -0.2, -0.3, -0.1), (1, 0.1, -0.1, 0.3))
+    assert pays_words(worse) == "pays clearly nowhere on the dial"
+
+
+def test_failed_runs_and_older_records_are_left_out() -> None:
+    frame = pd.DataFrame(
+        {"row": ["paper 1"] * 3, "seed": [1, 1, 2], "state": ["done", "done", "failed"], "x": [1, 2, 3]}
+    )
+    assert tidy(frame)["x"].tolist() == [2]

@@ -49,12 +49,14 @@ def dendrogram(Z: Any, title: str, names: Sequence[str], groups: Sequence[str] |
 
 
 def dendrogram_html(
-    Z: Any, title: str, names: Sequence[str], groups: Sequence[str] | None = None, cut: float = 0.0
+    Z: Any, title: str, names: Sequence[str], groups: Sequence[str] | None = None, cut: float = 0.0, beside: str = ""
 ) -> str:
     """A linkage matrix Z (n-1, 4) with heights that never fall, as one self-contained piece of HTML.
 
     names: one per leaf; groups: what is known about each leaf, such as its owner, shown below it and counted in the
         list of clusters; cut: the height at which the page opens (moved to the middle of its level)
+    beside: another drawing, HTML taken as it is; whatever in it has the class `node` and `data-leaf` (a place from the
+        left) is painted like that leaf
     """
     tree = np.asarray(Z, dtype=float)
     n = len(tree) + 1
@@ -69,7 +71,7 @@ def dendrogram_html(
     start = min(range(len(all_levels)), key=lambda at: _misses(tree, all_levels[at].threshold, cut))
     leaf_names = [str(names[leaf]) for leaf in order]
     leaf_groups = None if groups is None else [str(groups[leaf]) for leaf in order]
-    return _page(tree, order, all_levels, start, title, leaf_names, leaf_groups)
+    return _page(tree, order, all_levels, start, title, leaf_names, leaf_groups, beside)
 
 
 def levels(Z: Any, order: Sequence[int]) -> list[Level]:
@@ -133,6 +135,7 @@ def _page(
     title: str,
     names: Sequence[str],
     groups: Sequence[str] | None,
+    beside: str,
 ) -> str:
     picture, first_leaf, scale = _picture(Z, order, cuts[start], names, groups)
     data = {
@@ -161,6 +164,7 @@ def _page(
 #{key} ul {{ margin: .6em 0; max-height: 15em; overflow: auto; }}
 </style>
 {picture}
+{beside}
 <div class="controls">
 <label for="{key}-range">{html.escape(title)}: <output for="{key}-range">{say}</output></label>
 <button type="button" data-step="-1" aria-label="lower the cut">▼</button>
@@ -176,7 +180,7 @@ def _page(
   const data = {script};
   const range = root.querySelector("input"), output = root.querySelector("output"), list = root.querySelector("ul");
   const merges = root.querySelectorAll(".merge"), leaves = root.querySelectorAll(".leaf");
-  const line = root.querySelector(".cut");
+  const line = root.querySelector(".cut"), nodes = root.querySelectorAll(".node[data-leaf]");
   function show() {{
     const level = data.levels[Number(range.value)], cluster = [];
     level.runs.forEach((size, c) => {{ for (let i = 0; i < size; i++) cluster.push(c); }});
@@ -187,6 +191,7 @@ def _page(
       path.setAttribute("stroke-dasharray", below ? "none" : "5 3");
     }});
     leaves.forEach((dot, i) => dot.setAttribute("fill", colour(i)));
+    nodes.forEach((dot) => dot.setAttribute("fill", colour(Number(dot.dataset.leaf))));
     line.setAttribute("y1", level.y);
     line.setAttribute("y2", level.y);
     output.textContent = level.say;

@@ -6,7 +6,7 @@ from btcnb.data.features import edge_feature_names, edge_features, feature_names
 from btcnb.data.fetch import fetch_release
 from btcnb.data.fetch_blocks import fetch_blocks
 from btcnb.data.graph_construction import build_graph
-from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
+from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges, linked_twice
 from btcnb.data.landmarks import landmark_nodes, landmarks
 from btcnb.data.readers import (
     MissingOutputsWarning,
@@ -70,6 +70,7 @@ __all__ = [
     "heuristic_merges",
     "landmark_nodes",
     "landmarks",
+    "linked_twice",
     "load_clusters",
     "load_graph",
     "load_graphs",

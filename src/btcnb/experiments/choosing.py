@@ -49,8 +49,14 @@ UNTRAINED = Candidate("untrained", "addresses", "lambda")
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records of a refinement grid with two columns more: `encoder` and `disorder`, which their rows are named by."""
-    gates.instance("frame", frame, pd.DataFrame)
+    """Records of a refinement grid with two columns more: `encoder` and `disorder`, which their rows are named by.
+
+    Failed runs are left out, and of several records of a run the newest counts.
+    """
+    frame = gates.instance("frame", frame, pd.DataFrame)
+    if "state" in frame:
+        frame = frame[frame["state"] == "done"]
+    frame = frame.drop_duplicates(["row", "seed"], keep="last")
     parts = frame["row"].str.rsplit(" ", n=1, expand=True)
     return frame.assign(encoder=parts[0], disorder=parts[1].astype(float))
 
@@ -115,6 +121,30 @@ def mean_interval(values: Any) -> tuple[float, float, float]:
         return (float(found.mean()) if len(found) else float("nan")), float("nan"), float("nan")
     half = float(stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
     return float(found.mean()), float(found.mean() - half), float(found.mean() + half)
+
+
+def pays_from(table: pd.DataFrame) -> float | None:
+    """The least disorder from which on every mean difference is above 0 and its interval too; None where there is none.
+
+    table: as `difference` gives it
+    """
+    clear = (table.sort_values("disorder")["low"] > 0).to_numpy()
+    if not len(clear) or not clear[-1]:
+        return None
+    start = len(clear) - int(np.argmin(clear[::-1])) if not clear.all() else 0
+    return float(table.sort_values("disorder")["disorder"].iloc[start])
+
+
+def pays_words(table: pd.DataFrame) -> str:
+    """`pays_from` in words."""
+    found = pays_from(table)
+    if found is not None:
+        return f"pays clearly from disorder {found:g} on"
+    return (
+        "pays clearly nowhere on the dial"
+        if (table["high"] < 0).any() or (table["mean"] <= 0).any()
+        else ("is ahead in the mean, never clearly")
+    )
 
 
 def dial(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> pd.DataFrame:
