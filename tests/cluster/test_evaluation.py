@@ -15,12 +15,14 @@ from btcnb.cluster import (
     coarse_partition,
     dendrogram_purity,
     evaluate,
+    forest_purity,
     linkage,
     nmi,
     refine,
     scored_nodes,
 )
 from btcnb.cluster.communities import undirected_pairs
+from btcnb.cluster.evaluation import evaluation
 from btcnb.errors import DataError, ParameterError
 
 
@@ -156,6 +158,42 @@ def test_a_random_embedding_scores_what_its_parts_say() -> None:
     assert {k: v for k, v in record.items() if "seconds" not in k} == {
         k: v for k, v in again.items() if "seconds" not in k
     }
+
+
+def test_an_evaluation_hands_out_the_partition_that_it_scored() -> None:
+    X, graph = sample()
+    found = evaluation(X, graph)
+    assert np.array_equal(found.scored, scored_nodes(graph))
+    assert np.unique(np.stack([found.partition, graph.labels()])[:, found.scored], axis=1).shape[1] == 4, "the users"
+    assert sorted(found.forest.members) == list(range(39)) and found.partition.shape == (39,)
+
+
+@pytest.mark.parametrize("cut", ["silhouette", "gap", "inconsistency"])
+def test_what_an_evaluation_reports_is_true_of_its_partition(cut: str) -> None:
+    _, graph = sample()
+    X, coarse = shapes.uniform(39, 4), np.arange(39) % 3
+    found = evaluation(X, graph, partition=coarse, cut=cut, seed=3)
+    labels, flat = graph.labels()[found.scored], found.partition[found.scored]
+    assert found.record["nmi"] == nmi(labels, flat) < 1
+    assert found.record["ari"] == ari(labels, flat)
+    assert found.record["clusters"] == len(np.unique(flat))
+    assert found.record["purity"] == pytest.approx(
+        forest_purity(found.forest.labelled(graph.labels(), found.scored)), abs=1e-12
+    )
+    inside = np.unique(np.stack([found.partition, coarse]), axis=1)
+    assert inside.shape[1] == len(np.unique(found.partition)), "no cluster lies in two communities"
+    again = evaluate(X, graph, partition=coarse, cut=cut, seed=3)
+    assert {k: v for k, v in found.record.items() if "seconds" not in k} == {
+        k: v for k, v in again.items() if "seconds" not in k
+    }
+
+
+def test_labels_of_ones_own_are_scored_instead_of_the_graphs() -> None:
+    X, graph = sample()
+    mine = np.zeros(39, dtype=int)
+    found = evaluation(X, graph, mine)
+    assert found.record["ari"] == ari(mine[found.scored], found.partition[found.scored]) == 0.0
+    assert found.record["purity"] == pytest.approx(1.0)
 
 
 def test_labels_must_fit() -> None:

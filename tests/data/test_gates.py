@@ -35,6 +35,7 @@ from btcnb.data import (
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.chain_measures import chain_measures
 from btcnb.data.features import scale_column
+from btcnb.data.heuristics import linked_twice
 from btcnb.data.landmarks import landmark_distances
 from btcnb.data.structure import graph_structure
 from btcnb.data.union_find import UnionFind
@@ -75,6 +76,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"txs": TXS, "rules": ("change",), "config": None, "context": None, "chunk": None},
     ),
     "heuristic_merges": (heuristic_merges, {"txs": TXS, "rules": ("change",), "config": None}),
+    "linked_twice": (linked_twice, {"txs": TXS, "rules": ("change",), "config": None}),
     "detect_coinjoins": (detect_coinjoins, {"txs": TXS, "rules": "improved"}),
     "coinjoin_rules": (coinjoin_rules, {"txs": TXS, "rules": "published"}),
     "build_graph": (

@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 
 from btcnb import paper
-from btcnb.data import Source, heuristic_clusters, load_graph, load_transactions, write_etl, write_release
+from btcnb.data import (
+    DEFAULT_RULES,
+    Source,
+    heuristic_clusters,
+    load_clusters,
+    load_graph,
+    load_linked_twice,
+    load_transactions,
+    write_etl,
+    write_release,
+)
+from btcnb.data.heuristics import RULES, linked_twice
 from btcnb.data.sources import ROLES, load_split, load_split_transactions, load_splits, split_config
 from btcnb.errors import DataError, ParameterError
 
@@ -164,6 +175,67 @@ def test_a_release_with_five_graphs_and_one_with_one(graphs, tmp_path: Path) -> 
     one = Source.of(str(write_release(graphs["test"], tmp_path / "one")))
     assert load_graph(one, "train1").fingerprint() == graphs["test"].fingerprint()
     assert "tested on itself" in one.words
+
+
+def refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
+    return len(np.unique(np.stack([fine, coarse]), axis=1)[0]) == len(np.unique(fine))
+
+
+@pytest.mark.parametrize("scope", ["sample", "interval"])
+def test_clusters_by_all_rules_are_the_graphs_own(scope: str, graphs) -> None:
+    data = Source(size="tiny", seed=3, scope=scope)
+    for role in ("valid", "test"):
+        labels = load_graph(data, role).labels()
+        assert np.array_equal(load_clusters(data, role), labels)
+        assert np.array_equal(load_clusters(data, role, DEFAULT_RULES[::-1]), labels), "their order does not matter"
+
+
+def test_clusters_by_other_rules_see_what_the_graph_saw(graphs) -> None:
+    data = Source(size="tiny", seed=3)
+    inputs = load_clusters(data, "valid", ["common_input"])
+    assert np.array_equal(inputs, heuristic_clusters(load_transactions(data, "valid"), ("common_input",)))
+    assert refines(inputs, graphs["valid"].labels()) and inputs.max() > graphs["valid"].labels().max()
+    assert refines(graphs["valid"].labels(), load_clusters(data, "valid", tuple(RULES)))
+    wide = load_clusters(replace(data, scope="interval"), "valid", ("common_input",))
+    assert refines(inputs, wide) and wide.max() < inputs.max()
+
+
+def test_what_is_linked_twice_refines_the_clusters_of_a_graph(graphs) -> None:
+    data = Source(size="tiny", seed=3)
+    clusters, twice = graphs["valid"].labels(), load_linked_twice(data, "valid")
+    assert refines(twice, clusters)
+    assert clusters.max() < twice.max() < len(clusters) - 1, "some are held together, and fewer than by any link"
+    assert np.array_equal(twice, linked_twice(load_transactions(data, "valid")))
+
+
+@pytest.mark.parametrize("scope", ["sample", "interval"])
+@pytest.mark.parametrize("price", [0.0, 9_000.0])
+def test_clusters_of_ones_own_chain(etl: Path, scope: str, price: float) -> None:
+    data = Source.of(str(etl), scope=scope, price_usd=price)  # type: ignore[arg-type]
+    graph = load_graph(data, "train2")
+    assert np.array_equal(load_clusters(data, "train2"), graph.labels())
+    assert load_linked_twice(data, "train2").shape == (graph.num_nodes,)
+
+
+def test_a_release_has_no_other_clusters(graphs, tmp_path: Path) -> None:
+    release = Source.of(str(write_release(graphs["test"], tmp_path / "one")))
+    with pytest.raises(DataError, match="clusters: a release holds one clustering"):
+        load_clusters(release, "test", ("common_input",))
+    with pytest.raises(DataError, match="transactions: a release holds graphs only"):
+        load_linked_twice(release, "test")
+
+
+def test_clusters_of_unknown_roles_and_rules_are_refused() -> None:
+    data = Source(size="tiny", seed=3)
+    for call in (load_clusters, load_linked_twice):
+        with pytest.raises(ParameterError, match="split is 'train9'"):
+            call(data, "train9")
+    with pytest.raises(ParameterError, match="an entry of rules is 'inputs'"):
+        load_clusters(data, "test", ("inputs",))
+    with pytest.raises(ParameterError, match="must be a collection of names"):
+        load_clusters(data, "test", "common_input")
+    with pytest.raises(ParameterError, match="must be a collection of names"):
+        load_clusters(data, "test", np.array("change"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("text", ["1-2", "1-2,3-4,5-6,7-8,9-x", "9-1,3-4,5-6,7-8,9-10", "1,2,3,4,5"])

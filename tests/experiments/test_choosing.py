@@ -16,6 +16,7 @@ from btcnb.experiments.choosing import (
     choose,
     dial,
     difference,
+    hindsight,
     mean_interval,
     pays_from,
     pays_words,
@@ -121,3 +122,8 @@ def test_failed_runs_and_older_records_are_left_out() -> None:
         {"row": ["paper 1"] * 3, "seed": [1, 1, 2], "state": ["done", "done", "failed"], "x": [1, 2, 3]}
     )
     assert tidy(frame)["x"].tolist() == [2]
+
+
+def test_hindsight_takes_the_best_of_each_world() -> None:
+    # disorder 1: +.1 and +.1 by twice.local of paper; disorder 2: +.2 and +.2 by lambda of paper
+    assert hindsight(TWO_WORLDS)["mean"].tolist() == pytest.approx([0.1, 0.2])

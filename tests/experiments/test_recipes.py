@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from btcnb.cluster import ClusterConfig
-from btcnb.data import Source, load_graph
+from btcnb.data import DEFAULT_RULES, AddressGraph, Source, heuristic_clusters, load_graph, load_transactions
 from btcnb.errors import ParameterError
 from btcnb.experiments import (
     baseline,
@@ -23,7 +27,8 @@ from btcnb.experiments import (
     stages,
     trained,
 )
-from btcnb.learn import TrainConfig
+from btcnb.learn import TrainConfig, embed, train
+from btcnb.store.codec import DigestSink, from_tree, to_tree
 from btcnb.store.manage import entries
 
 DATA = Source(size="tiny", seed=3)
@@ -67,6 +72,57 @@ def test_the_short_name_tells_recipes_apart() -> None:
     assert all(value is None or isinstance(value, int | float | str) for value in flat.values())
 
 
+def test_supervision_is_a_set_of_rules_in_the_order_of_the_rules() -> None:
+    mine = recipe(DATA, supervision=["change", "common_input", "change"])
+    assert mine.supervision == ("common_input", "change")
+    assert mine.flat()["supervision"] == "common_input change"
+    assert mine == recipe(DATA, supervision=("common_input", "change"))
+    assert mine.id != recipe(DATA).id != recipe(DATA, supervision=["deposit"]).id
+    usual = recipe(DATA)
+    assert usual.supervision == DEFAULT_RULES and usual.flat()["supervision"] == " ".join(DEFAULT_RULES)
+    assert usual.id == recipe(DATA, supervision=DEFAULT_RULES[::-1]).id == recipe(DATA, supervision=None).id
+    assert baseline(mine, "gae").supervision == mine.supervision
+    assert from_tree(json.loads(json.dumps(to_tree(mine, DigestSink()))), Path()) == mine, "the store knows it"
+
+
+@pytest.mark.parametrize(
+    ("supervision", "message"),
+    [
+        ((), "supervision is empty; name some of common_input, change"),
+        (("inputs",), "a rule of supervision is 'inputs', but must be one of 'common_input'"),
+        (("change", 3), "a rule of supervision is 3"),
+        ("change", "supervision is 'change', but must be a list"),
+        (7, "supervision is 7, but must be a list"),
+    ],
+)
+def test_supervision_that_says_nothing_is_refused(supervision: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        recipe(DATA, supervision=supervision)
+
+
+def test_the_labels_of_training_are_those_of_the_rules() -> None:
+    usual = load_graph(DATA, "train1")
+    inputs = stages.training_graph(DATA, "train1", ("common_input",))
+    expected = heuristic_clusters(load_transactions(DATA, "train1"), ("common_input",))
+    assert np.array_equal(inputs.labels(), expected)
+    assert inputs.labels().max() > usual.labels().max(), "fewer rules, more clusters"
+    assert inputs.nodes.equals(usual.nodes) and inputs.edges.equals(usual.edges)
+    assert stages.training_graph(DATA, "train1").fingerprint() == usual.fingerprint()
+
+
+def test_labels_find_their_nodes_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nodes 10, 30, 20 have labels 0, 0, 1; the table of clusters lists them as 20, 10, 30."""
+    nodes = pd.DataFrame({"node_id": [10, 30, 20]})
+    clusters = pd.DataFrame({"node_id": [20, 10, 30], "alias": [7, 8, 9]})
+    graph = AddressGraph(nodes, pd.DataFrame({"a": [10], "b": [20]}), clusters)
+    monkeypatch.setattr(stages, "load_graph", lambda source, role: graph)
+    monkeypatch.setattr(stages, "load_clusters", lambda source, role, rules: np.array([0, 0, 1]))
+    found = stages.training_graph(DATA, "train1", ("common_input",))
+    assert found.clusters["alias"].tolist() == [1, 0, 0]
+    assert found.labels().tolist() == [0, 0, 1]
+    assert graph.labels().tolist() == [0, 1, 2], "the graph itself is left alone"
+
+
 def test_stages_are_computed_once_and_for_their_own_part_of_the_recipe() -> None:
     mine = recipe(DATA)
     graph = load_graph(DATA, "test")
@@ -83,10 +139,23 @@ def test_stages_are_computed_once_and_for_their_own_part_of_the_recipe() -> None
 def test_a_kept_run_is_the_run() -> None:
     mine = recipe(DATA)
     run = trained(mine)
-    fresh = stages._trained.__wrapped__(DATA, mine.train)
+    fresh = stages._trained.__wrapped__(DATA, mine.train, mine.supervision)
     assert run.history.drop(columns="seconds").equals(fresh.history.drop(columns="seconds"))
     assert all((a == b).all() for a, b in zip(run.model.parameters(), fresh.model.parameters(), strict=True))
     assert run.config == fresh.config
+
+
+def test_supervision_decides_the_model_and_is_judged_on_the_same_graph() -> None:
+    mine = recipe(DATA, supervision=("common_input",))
+    usual = scores(recipe(DATA))
+    before = kept("_trained"), kept("_coarse")
+    found = scores(mine)
+    assert (kept("_trained"), kept("_coarse")) == (before[0] + 1, before[1]), "other labels, another model"
+    assert not np.array_equal(embeddings(mine), embeddings(recipe(DATA)))
+    graphs = [stages.training_graph(DATA, role, ("common_input",)) for role in (*stages.TRAINING, "valid")]
+    by_hand = train(mine.train, graphs[:3], valid=graphs[3], progress=False)
+    assert np.array_equal(embeddings(mine), embed(by_hand.model, load_graph(DATA, "test")))
+    assert found["nodes"] == usual["nodes"] and found["purity"] != usual["purity"]
 
 
 def test_baselines_are_scored_beside_the_encoder() -> None:

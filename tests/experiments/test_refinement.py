@@ -89,3 +89,14 @@ def test_a_coefficient_above_the_ceiling_undoes_nothing() -> None:
     assert table.loc["coefficients", "threshold"] > 2 / np.sqrt(3)
     assert table.loc["coefficients", "undone"] == 0 and table.loc["coefficients", "clusters"] == 1
     assert table.loc["heights", "undone"] > 0
+
+
+def test_the_example_to_show_is_the_collapsed_cluster_with_the_highest_last_merge() -> None:
+    labels = np.array([0, 0, 1, 1, 2, 2, 3, 3, 3])
+    owners = np.array([1, 2, 1, 2, 3, 3, 1, 1, 2])
+    rows = np.array([[1, 0], [0.8, 0.6], [1, 0], [0.6, 0.8], [1, 0], [0, 1], [1, 0], [0, 1], [0, 1]], dtype=np.float32)
+    forest = dendrograms(rows, labels)
+    # last merges: 0.2, 0.4, 1 (one owner), and about 1 in the cluster of three
+    assert refinement.most_divided(forest, labels, owners, 2, 2) == 1
+    assert refinement.most_divided(forest, labels, owners, 2, 3) == 3
+    assert refinement.most_divided(forest, labels, owners, 5, 9) == refinement.most_mixed(labels, owners, 5, 9)

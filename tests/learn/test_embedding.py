@@ -15,7 +15,7 @@ from btcnb.errors import DataError, ParameterError
 from btcnb.learn import Encoder, TrainConfig, embed, layer_outputs, prepare, prepare_arrays, train
 from btcnb.learn.embedding import blocks
 
-OPTIONS = [*product(["gat", "gcn", "sage"], [True, False], [False]), ("gat", True, True)]
+OPTIONS = [*product(["gat", "gcn", "sage", "mlp"], [True, False], [False]), ("gat", True, True)]
 
 
 def encoder(graph: object, **options: object) -> Encoder:

@@ -99,6 +99,28 @@ def test_gcn_on_a_whole_graph_is_the_standard_gcn():
     torch.testing.assert_close(ours, torch.nn.functional.normalize(x, dim=-1), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("convolutions", ["compiled", "plain"])
+def test_an_mlp_is_linear_layers_on_a_nodes_own_features(convolutions):
+    model, graph = model_and_graph({"encoder": "mlp", "fanout": (4, 3, 2), "convolutions": convolutions})
+    first, second, third = model.convs
+    assert [(layer.in_features, layer.out_features) for layer in model.convs] == [(6, 5), (5, 5), (5, 7)]
+    relu = torch.nn.functional.leaky_relu
+    expected = torch.nn.functional.normalize(third(relu(second(relu(first(graph.x))))), dim=-1)
+    torch.testing.assert_close(model(graph.x, graph.edge_index()), expected, atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("encoder", ["gat", "gcn", "sage", "mlp"])
+def test_all_encoders_but_the_mlp_see_edges(encoder):
+    model, graph = model_and_graph({"encoder": encoder})
+    edges = graph.edge_index()
+    nodes = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(3))
+    seen = model(graph.x, edges)
+    for forward in (model.forward, model.plain):
+        for other in (nodes[edges], edges[:, :0]):  # the same edges between other nodes, and none
+            same = torch.allclose(forward(graph.x, other), seen, atol=1e-5)
+            assert same == (encoder == "mlp")
+
+
 def test_gcn_sample_is_unbiased():
     """The mean over many samples of the first convolution is the full convolution."""
     model, graph = model_and_graph({"encoder": "gcn", "fanout": (2,)})
@@ -180,6 +202,7 @@ def test_gradients_of_the_kernels_by_finite_differences():
         ({"temperature": 0.0}, "temperature"),
         ({"fanout": ()}, "fanout"),
         ({"edge_features": True, "encoder": "gcn"}, "edge_features"),
+        ({"edge_features": True, "encoder": "mlp"}, "edge_features"),
         ({"negatives": "hard"}, "negatives"),
     ],
 )

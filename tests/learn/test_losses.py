@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.errors import DataError, ParameterError
-from btcnb.learn import coinjoin_repulsion, info_nce
+from btcnb.learn import TrainConfig, coinjoin_repulsion, info_nce
 
 
 def unit(rng: np.random.Generator, *shape: int) -> torch.Tensor:
@@ -54,10 +54,75 @@ def test_tiny_losses_and_cold_temperatures_survive():
     assert bool(torch.isfinite(a.grad).all())
 
 
+def by_hand(q: float, kind: torch.dtype = torch.float64) -> float:
+    """The loss of one anchor with cosines 0.5 and 0 at τ = 0.5, where P = e / (e + 1)."""
+    rows = ([[1.0, 0.0]], [[0.5, math.sqrt(0.75)]], [[[0.0, 1.0]]])
+    return info_nce(*(torch.tensor(row, dtype=kind) for row in rows), tau=0.5, robustness=q).item()
+
+
+def test_robust_losses_by_hand():
+    """At q = 1 the loss is 1 − P = 1 / (e + 1), at 1/2 it is 2 (1 − √P), towards 0 it is the paper's −log P."""
+    assert by_hand(1.0) == pytest.approx(1 / (math.e + 1), rel=1e-6)
+    assert by_hand(0.5) == pytest.approx(2 * (1 - math.sqrt(math.e / (math.e + 1))), rel=1e-6)
+    for q in (0.0, 1e-320, 1e-50, 1e-31, 1e-29, 1e-9):
+        assert by_hand(q) == pytest.approx(math.log(1 + 1 / math.e), rel=1e-6)
+        assert by_hand(q, torch.float32) == pytest.approx(by_hand(q), rel=1e-6)
+
+
+@given(st.integers(0, 10_000), st.floats(1e-6, 1.0), st.sampled_from([0.07, 0.5, 2.0]))
+@settings(max_examples=80, deadline=None)
+def test_robust_losses_are_the_generalised_cross_entropy(seed, q, tau):
+    rng = np.random.default_rng(seed)
+    vectors = unit(rng, 8, 5), unit(rng, 8, 5), unit(rng, 8, 3, 5)
+    paper = direct_info_nce(*(v.numpy() for v in vectors), tau)
+    ours = info_nce(*vectors, tau, "none", q).numpy()
+    np.testing.assert_allclose(ours, -np.expm1(-q * paper) / q, rtol=1e-9, atol=1e-14)  # -log P near 1 is rough
+    paper = info_nce(*vectors, tau, "none").numpy()
+    assert (ours <= paper * (1 + 1e-12)).all(), "never more than the paper's"
+    assert (ours >= paper - q * paper**2 / 2 - 1e-12 * paper).all(), "and as near to it as q is small"
+    in_float32 = info_nce(*(v.float() for v in vectors), tau, "none", q).double().numpy()
+    np.testing.assert_allclose(in_float32, ours, rtol=2e-5, atol=1e-12)
+    assert info_nce(*vectors, tau, "mean", q).item() == pytest.approx(ours.mean())
+    assert info_nce(*vectors, tau, "sum", q).item() == pytest.approx(ours.sum())
+
+
+@given(st.integers(0, 10_000), st.floats(1e-6, 1.0))
+@settings(max_examples=40, deadline=None)
+def test_a_positive_that_looks_wrong_pulls_less(seed, q):
+    """The gradient of an anchor's loss is P^q times the paper's, for all three kinds of rows."""
+    rng = np.random.default_rng(seed)
+    vectors = [v.requires_grad_() for v in (unit(rng, 6, 4), unit(rng, 6, 4), unit(rng, 6, 2, 4))]
+    paper = torch.autograd.grad(info_nce(*vectors, 0.2, "sum"), vectors)
+    robust = torch.autograd.grad(info_nce(*vectors, 0.2, "sum", q), vectors)
+    share = torch.exp(-q * info_nce(*vectors, 0.2, "none").detach())  # P^q
+    for ours, theirs in zip(robust, paper, strict=True):
+        torch.testing.assert_close(ours, theirs * share.reshape(-1, *[1] * (ours.ndim - 1)))
+
+
+def test_tiny_and_huge_losses_survive_robustness():
+    a, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[[-1.0, 0.0]]])
+    assert info_nce(a, a, b, 0.07, robustness=0.7).item() == pytest.approx(math.exp(-2 / 0.07), rel=1e-4)
+    a.requires_grad_()
+    hopeless = info_nce(a, -a.detach(), -b, 1e-3, robustness=0.7)  # P = e^-2000: no more than 1 / q, and no pull
+    assert hopeless.item() == pytest.approx(1 / 0.7)
+    hopeless.backward()
+    assert not a.grad.any()
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, float("nan"), True, "0.5", None])
+def test_robustness_lies_between_0_and_1(q):
+    a = torch.ones(1, 2)
+    with pytest.raises(ParameterError, match="robustness"):
+        info_nce(a, a, a[None], robustness=q)
+    with pytest.raises(ParameterError, match="robustness"):
+        TrainConfig(robustness=q)
+
+
 def test_gradients_of_both_losses():
     rng = np.random.default_rng(0)
     tensors = [v.requires_grad_() for v in (unit(rng, 4, 3), unit(rng, 4, 3), unit(rng, 4, 2, 3))]
     assert torch.autograd.gradcheck(lambda *v: info_nce(*v, tau=0.3), tensors)
+    assert torch.autograd.gradcheck(lambda *v: info_nce(*v, tau=0.3, robustness=0.7), tensors)
     graph = torch.tensor([0, 0, 0, 1])
     assert torch.autograd.gradcheck(lambda a, b: coinjoin_repulsion(a, b, 0.3, graph), tensors[:2])
 

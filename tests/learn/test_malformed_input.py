@@ -160,7 +160,14 @@ LEARN: dict[str, Call] = {
     "baseline_config": (learn.baseline_config, {"name": "gae", "config": SMALL}),
     "info_nce": (
         learn.info_nce,
-        {"anchor": ROWS, "positive": ROWS, "negatives": torch.ones(4, 2, 3), "tau": 0.1, "reduction": "mean"},
+        {
+            "anchor": ROWS,
+            "positive": ROWS,
+            "negatives": torch.ones(4, 2, 3),
+            "tau": 0.1,
+            "reduction": "mean",
+            "robustness": 0.5,
+        },
     ),
     "coinjoin_repulsion": (
         learn.coinjoin_repulsion,
@@ -242,6 +249,7 @@ def test_a_configuration_holds_what_its_types_say(name, value):
         {"temperature": INF},
         {"temperature": NAN},
         {"num_negatives": 0},
+        {"rotation": "random"},
         {"epochs": True},
         {"epochs": 2.0},
         {"symmetrise": 1},

@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from planted import address_graph, planted
+from planted import address_graph, planted, planted_arrays
 from sklearn.metrics import roc_auc_score
 
 from btcnb.errors import BtcnbError, DataError, ParameterError
-from btcnb.learn import CoinJoinGraph, Run, TrainConfig, embed, load_model, prepare, train
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, embed, load_model, prepare, prepare_arrays, train
 from btcnb.learn import objectives as objectives_module
 from btcnb.learn.checkpoints import load, save
+from btcnb.learn.graphs import disjoint_union
 from btcnb.learn.objectives import CoinJoinPairs
 from btcnb.store.codec import FileSink, from_tree, to_tree
 
@@ -32,6 +33,7 @@ SMALL = TrainConfig(
     seed=5,
 )
 AUTO = replace(SMALL, objective="gae")
+JOINT = replace(SMALL, rotation="joint")
 
 
 def graphs() -> list[object]:
@@ -213,6 +215,70 @@ def test_address_graphs_are_prepared_on_the_way():
     assert train(config, address_graph(seed=2), progress=False).record["data"] != run.record["data"]
 
 
+def assert_same_run(first: Run, second: Run) -> None:
+    pd.testing.assert_frame_equal(numbers(first.history), numbers(second.history), check_exact=True)
+    assert_same_weights(first, second)
+    assert first.record["data"] == second.record["data"]
+
+
+def test_a_rotation_of_one_uses_the_first_graph_alone():
+    config = replace(SMALL, rotation="one")
+    one = train(config, graphs(), planted(seed=9), progress=False)
+    assert one.history["graph"].tolist() == [0] * 6
+    assert_same_run(one, train(SMALL, graphs()[0], planted(seed=9), progress=False))
+    assert_same_run(one, train(config, [graphs()[0], planted(features=3)], planted(seed=9), progress=False))
+    cycle = train(SMALL, graphs(), planted(seed=9), progress=False)
+    pd.testing.assert_frame_equal(numbers(one.history)[:2], numbers(cycle.history)[:2], check_exact=True)
+    assert one.history["train_loss"][2] != cycle.history["train_loss"][2]
+
+
+@pytest.mark.parametrize("objective", ["contrastive", "gae", "dgi"])
+def test_a_joint_rotation_trains_on_the_graphs_side_by_side(objective):
+    config = replace(SMALL, objective=objective, rotation="joint")
+    joint = train(config, graphs(), planted(seed=9), progress=False)
+    assert joint.history["graph"].tolist() == [0] * 6
+    union, first = disjoint_union(graphs())
+    assert first.tolist() == [0, 120, 240] and union.num_nodes == 360
+    assert_same_run(joint, train(replace(SMALL, objective=objective), union, planted(seed=9), progress=False))
+
+
+def test_one_graph_is_the_same_in_every_rotation():
+    runs = [train(replace(SMALL, rotation=name), planted(), progress=False) for name in ("cycle", "one", "joint")]
+    assert_same_run(runs[0], runs[1])
+    assert_same_run(runs[0], runs[2])
+
+
+def test_address_graphs_side_by_side_are_prepared_first():
+    config = replace(SMALL, epochs=1, rotation="joint", landmarks=4, edge_features=True)
+    given = [address_graph(seed=seed) for seed in (1, 2)]
+    prepared = [prepare(graph, edge_features=True, landmarks=4) for graph in given]
+    assert_same_run(train(config, given, progress=False), train(config, prepared, progress=False))
+    with pytest.raises(DataError, match="training graph 2: unit"):
+        train(config, [prepared[0], prepare(given[1], edge_features=True, unit="satoshi")], progress=False)
+
+
+def test_robustness_reaches_the_training_and_the_validation_loss():
+    """One anchor, no dropout, a rate too small to move: each loss is (1 − e^{−q·paper's}) / q of the paper's."""
+    still = replace(SMALL, epochs=1, steps_per_epoch=1, valid_steps=1, anchors=1, dropout=0.0, attention_dropout=0.0)
+    still = replace(still, learning_rate=1e-12)
+    paper, robust = (
+        train(replace(still, robustness=q), graphs(), planted(seed=9), progress=False).history for q in (0.0, 0.7)
+    )
+    for name in ("train_loss", "valid_loss"):
+        assert paper[name][0] > 0
+        assert robust[name][0] == pytest.approx(-np.expm1(-0.7 * paper[name][0]) / 0.7, rel=1e-5)
+
+
+def test_an_mlp_learns_the_same_whatever_the_edges():
+    x, edges, labels, _ = planted_arrays(seed=1)
+    config = replace(SMALL, encoder="mlp", dropout=0.0, epochs=3)
+    runs = [train(config, prepare_arrays(x, which, labels), progress=False) for which in (edges, edges[:, :0])]
+    for name, value in weights(runs[0]).items():
+        torch.testing.assert_close(value, weights(runs[1])[name], atol=1e-5, rtol=1e-4)
+    assert runs[0].history["train_loss"].to_numpy() == pytest.approx(runs[1].history["train_loss"], rel=1e-4)
+    assert runs[0].history["train_loss"][2] < runs[0].history["train_loss"][0]
+
+
 def coinjoin_graph(seed: int, inputs: int) -> CoinJoinGraph:
     return CoinJoinGraph(planted(clusters=3, size=8, seed=seed), np.arange(inputs) * 2)
 
@@ -259,6 +325,10 @@ def test_repulsion_pushes_coinjoin_inputs_apart():
         ),
         (lambda: train(SMALL, [planted(), planted(clusters=0, loners=20)]), DataError, "training graph 2.*two nodes"),
         (lambda: train(SMALL, planted(), planted(features=3)), DataError, "differ in width"),
+        (lambda: train(JOINT, [planted(), planted(features=3)]), DataError, "differ in width"),
+        (lambda: train(JOINT, planted(), planted(features=3)), DataError, "differ in width"),
+        (lambda: train(JOINT, []), ParameterError, "at least one graph"),
+        (lambda: train(JOINT, [planted(clusters=0, loners=20)] * 2), DataError, "side by side: clusters.*two nodes"),
         (lambda: train(SMALL, planted(), resume=True), ParameterError, "directory"),
         (
             lambda: train(SMALL, planted(), coinjoins=[coinjoin_graph(1, 1)]),
@@ -282,6 +352,8 @@ def test_resume_refuses_another_configuration_or_other_graphs(tmp_path):
     train(replace(SMALL, epochs=1), graphs(), directory=tmp_path, progress=False)
     with pytest.raises(ParameterError, match=r"alpha is 0\.9.*0\.5"):
         train(replace(SMALL, alpha=0.9), graphs(), directory=tmp_path, resume=True, progress=False)
+    with pytest.raises(ParameterError, match=r"rotation is 'joint'.*'cycle'"):
+        train(JOINT, graphs(), directory=tmp_path, resume=True, progress=False)
     with pytest.raises(DataError, match="other graphs"):
         train(SMALL, graphs()[:2], directory=tmp_path, resume=True, progress=False)
     for other in (planted(seed=1, noise=0.31), planted(seed=1, symmetrise=False), planted(seed=1, clusters=11)):
@@ -408,6 +480,11 @@ def test_a_run_survives_its_parts(tmp_path):
 def test_graphs_with_and_without_edge_features_do_not_mix():
     with pytest.raises(DataError, match="edge features"):
         train(replace(SMALL, edge_features=True), [planted(edge_features=True), planted()], progress=False)
+    x, edges, labels, seen = planted_arrays()
+    wider = prepare_arrays(x, edges, labels, np.concatenate([seen, seen], axis=1))
+    for other in (planted(), wider):
+        with pytest.raises(DataError, match="edge features: graphs differ in width"):
+            train(replace(JOINT, edge_features=True), [planted(edge_features=True), other], progress=False)
 
 
 def test_a_diverging_loss_stops_the_run():

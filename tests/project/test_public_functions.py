@@ -44,6 +44,7 @@ ELSEWHERE = {
     "data/test_gates.py": [
         "heuristic_clusters",
         "heuristic_merges",
+        "linked_twice",
         "detect_coinjoins",
         "coinjoin_rules",
         "build_graph",
@@ -107,8 +108,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "data.attach_wallets": (data.attach_wallets, {"txs": TXS, "owners": {str(TXS.addresses[0]): "alice"}}),
     "data.edge_feature_names": (data.edge_feature_names, {"usd": True}),
     "data.feature_names": (data.feature_names, {"usd": False}),
+    "data.load_clusters": (data.load_clusters, {"source": TINY, "role": "test", "rules": ("common_input",)}),
     "data.load_graph": (data.load_graph, {"source": TINY, "role": "test"}),
     "data.load_graphs": (data.load_graphs, {"source": TINY, "roles": ("test",)}),
+    "data.load_linked_twice": (data.load_linked_twice, {"source": TINY, "role": "test"}),
     "data.load_split": (data.load_split, {"split": "test", "size": "tiny", "seed": 3, "scope": "sample"}),
     "data.load_splits": (data.load_splits, {"size": "tiny", "seed": 3, "names": ("test",), "scope": "sample"}),
     "data.load_split_transactions": (
@@ -118,8 +121,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "data.load_transactions": (data.load_transactions, {"source": TINY, "role": "test", "sampled": True}),
     "data.write_etl": (data.write_etl, {"txs": TXS, "path": "out.json", "sidecar": True}),
     "data.write_release": (data.write_release, {"graph": GRAPH, "path": "release", "format": "csv"}),
-    "experiments.Recipe": (experiments.Recipe, {"source": TINY, "train": RECIPE.train, "cluster": RECIPE.cluster}),
-    "experiments.recipe": (experiments.recipe, {"source": TINY, "seed": 1, "cluster": None, "encoder": "sage"}),
+    "experiments.Recipe": (experiments.Recipe, {name: getattr(RECIPE, name) for name in vars(RECIPE)}),
+    "experiments.recipe": (experiments.recipe, {"source": TINY, "seed": 1, "cluster": None, "supervision": ["change"]}),
     "experiments.baseline": (experiments.baseline, {"recipe": RECIPE, "name": "gae"}),
     "experiments.trained": (experiments.trained, {"recipe": RECIPE}),
     "experiments.coarse": (experiments.coarse, {"recipe": RECIPE, "role": "test"}),
@@ -253,7 +256,8 @@ nested = st.recursive(
     max_leaves=6,
 )
 HEAVY = {"data.load_split", "data.load_splits", "data.load_split_transactions", "experiments.recipe", "data.Source"}
-HEAVY |= {"data.load_graph", "data.load_graphs", "data.load_transactions"}
+HEAVY |= {"data.load_graph", "data.load_graphs", "data.load_transactions", "data.load_clusters"}
+HEAVY |= {"data.load_linked_twice"}
 """Another seed or size is no mistake, and takes its time."""
 
 

@@ -103,7 +103,7 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
         workers = LocalWorkers(measure, options.jobs)
     told = run(plans, workers)
     if told.failed:
-        print(f"btcnb: {told.failed} runs failed; the same command tries them again.", file=sys.stderr)
+        print(f"btcnb: Runs that failed: {told.failed}; the same command tries them again.", file=sys.stderr)
     return FAILED if told.failed else 0
 
 

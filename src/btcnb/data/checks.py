@@ -51,7 +51,7 @@ def ids(name: str, values: Any, below: int) -> npt.NDArray[np.int64]:
 
 def choices(name: str, values: Any, known: Iterable[str]) -> None:
     """Refuse what is not a collection of known names."""
-    if isinstance(values, str) or not isinstance(values, Collection):
-        raise ParameterError(f"{name} is {values!r}, but must be a collection of names, such as ({values!r},).")
+    if isinstance(values, str) or not isinstance(values, Collection) or getattr(values, "ndim", 1) == 0:  # array(3)
+        raise ParameterError(f"{name} is {values!r:.80}, but must be a collection of names, such as ({values!r:.80},).")
     for value in values:
         gates.choice(f"an entry of {name}", value, known)

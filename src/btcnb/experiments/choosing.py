@@ -114,6 +114,19 @@ def difference(records: pd.DataFrame, first: Candidate, second: Candidate, metri
     return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
 
 
+def hindsight(records: pd.DataFrame) -> pd.DataFrame:
+    """What the best candidate of every single world would gain over doing nothing: a ceiling, not a recipe.
+
+    Columns as in `difference`.
+    """
+    base = scores(records, Candidate())
+    best = base.copy()
+    for each in candidates(records)[1:]:
+        best = best.combine(scores(records, each), np.fmax)
+    rows = [(float(d), *mean_interval((best - base)[d].dropna()), int(base[d].notna().sum())) for d in base.columns]
+    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
+
+
 def mean_interval(values: Any) -> tuple[float, float, float]:
     """Mean of some numbers and its 95 % interval."""
     found = np.asarray(values, dtype=float)

@@ -23,6 +23,7 @@ from btcnb.cluster.forest import dendrograms
 from btcnb.cluster.information import ami
 from btcnb.cluster.purity import exact_purity, labelled
 from btcnb.data import ROLES, AddressGraph, load_graph
+from btcnb.errors import ParameterError
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.recipe import Recipe, baseline
@@ -48,6 +49,8 @@ METHODS: dict[str, str] = {
     "leiden": "Leiden's communities",
 }
 COMMUNITIES = ("louvain", "leiden")
+NO_EMBEDDING = (*COMMUNITIES, "shuffled")
+"""Methods that are flat clusters and nothing else: there is nothing to refine by."""
 OTHER_DEGREES = (0, 1, 3)
 """Smallest degrees of scored nodes besides the paper's 2."""
 
@@ -68,6 +71,11 @@ class Job:
         gates.instance("recipe", self.recipe, Recipe)
         gates.choice("method", self.method, METHODS)
         gates.choice("measure", self.measure, MEASURES)
+        if self.measure == "refinement" and self.method in NO_EMBEDDING:
+            raise ParameterError(
+                f"the measure 'refinement' needs an embedding, but the method {self.method!r} has none; "
+                f"take one of {', '.join(name for name in METHODS if name not in NO_EMBEDDING)}."
+            )
 
 
 def measure(job: Job) -> Numbers:
@@ -163,7 +171,7 @@ def _companions(recipe: Recipe) -> list[Recipe]:
 def side_by_side(embeddings: Sequence[FloatArray]) -> FloatArray:
     """Embeddings (n, d_i) in one, (n, Σ d_i): its cosine distances are the means of theirs. Rows of zeros stay zero."""
     rows = [X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(np.float32).tiny) for X in embeddings]
-    return np.concatenate(rows, axis=1) / np.float32(np.sqrt(len(rows)))
+    return np.asarray(np.concatenate(rows, axis=1) / np.float32(np.sqrt(len(rows))), dtype=np.float32)
 
 
 def effective_rank(X: Any) -> float:

@@ -91,6 +91,22 @@ def most_mixed(labels: Any, owners: Any, smallest: int, biggest: int) -> int:
     return int(others[np.argmin(np.abs(sizes[others] - biggest))])
 
 
+def most_divided(forest: Forest, labels: Any, owners: Any, smallest: int, biggest: int) -> int:
+    """The collapsed cluster of `smallest` to `biggest` addresses whose last merge is highest: the example to show.
+
+    forest: a tree for each cluster of `labels`, over addresses. Where no collapsed cluster is of that size, the choice
+    of `most_mixed`.
+    """
+    parts, truth = np.asarray(labels), np.asarray(owners)
+    several = owners_per_cluster(parts, truth) > 1
+    fits = [
+        t for t in range(len(forest)) if max(smallest, 2) <= forest.sizes[t] <= biggest and several[forest.clusters[t]]
+    ]
+    if not fits:
+        return most_mixed(parts, truth, smallest, biggest)
+    return int(forest.clusters[max(fits, key=lambda t: float(forest.tree(t)[-1, 2]))])
+
+
 def mended(X: Any, labels: Any, owners: Any, threshold: float) -> Mended | None:
     """Cut only the clusters that hold several owners at `threshold`; None where no cluster does."""
     parts, truth = np.asarray(labels), np.asarray(owners)

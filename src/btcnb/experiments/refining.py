@@ -6,7 +6,7 @@ The paper could show one example; with owners known, every merge is right or wro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,9 @@ IntArray = npt.NDArray[np.int64]
 
 THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 21))
 """Fixed thresholds at which every forest is cut besides, 0.05 to 1."""
+SCORES = ("ari", "precision", "recall", "ami", "clusters")
+AT_FIXED = ("ari", "precision", "clusters")
+"""What is kept of a cut; of the many fixed ones a little less, so that records stay small."""
 UNITS = ("addresses", "inputs", "twice")
 """Leaves of the trees: single addresses (the paper's), addresses spent together, addresses that two payments link."""
 INPUTS = ("common_input",)
@@ -49,7 +52,8 @@ def refinement_numbers(X: Any, graph: AddressGraph, recipe: Recipe, seed: int) -
         one = best_silhouette(rows, found)
         numbers |= {f"{head}lambda.threshold": found.threshold, f"{head}silhouette.threshold": one}
         for name, partition in cuts(found, labels, one, seed):
-            numbers |= _named(f"{head}{name}", partition, owners)
+            wanted = AT_FIXED if name.startswith("at.") else SCORES
+            numbers |= _named(f"{head}{name}", partition, owners, wanted)
         details = flags(found, owners) | examples(found, labels, owners, seed)
         numbers |= {f"{head}{name}": value for name, value in details.items()}
     return numbers
@@ -90,7 +94,9 @@ def best_silhouette(X: Any, found: Refined) -> float:
     single leaves, has silhouette 0 there.
     """
     forest = found.forest
-    rows = X if len(forest.members) == len(found.leaf) else group_rows(np.asarray(X), found.leaf)
+    rows = np.asarray(X)
+    if len(forest.members) != len(found.leaf):
+        rows, _ = directed(group_rows(rows, found.leaf), "fixed")  # as `refined` had it where rows cancel out
     total = np.zeros(len(THRESHOLDS))
     for t in np.flatnonzero(forest.sizes >= SILHOUETTE_FROM):
         leaves, Z = forest.leaves(int(t)), forest.tree(int(t))
@@ -180,6 +186,6 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _named(name: str, partition: IntArray, owners: IntArray) -> Numbers:
+def _named(name: str, partition: IntArray, owners: IntArray, wanted: Sequence[str] = SCORES) -> Numbers:
     found = quality(partition, owners)
-    return {f"{name}.{field}": getattr(found, field) for field in ("ari", "precision", "recall", "ami", "clusters")}
+    return {f"{name}.{field}": getattr(found, field) for field in wanted}

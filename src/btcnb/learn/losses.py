@@ -12,6 +12,9 @@ from btcnb.errors import DataError
 
 Reduction = Literal["mean", "sum", "none"]
 
+NO_ROBUSTNESS = 1e-30
+"""Up to here q is as good as 0: the losses differ by less than any digit, and float32 would soon call it 0 itself."""
+
 
 def info_nce(
     anchor: Tensor,
@@ -43,7 +46,7 @@ def info_nce(
     close = (anchor * positive).sum(-1) / tau  # (B,)
     far = torch.einsum("bd,bpd->bp", anchor, negatives) / tau  # (B, p)
     loss = _log_one_plus_exp(torch.logsumexp(far - close.unsqueeze(1), dim=1))
-    if robustness:
+    if robustness > NO_ROBUSTNESS:
         loss = -torch.expm1(-robustness * loss) / robustness
     if reduction == "none":
         return loss

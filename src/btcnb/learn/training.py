@@ -180,8 +180,12 @@ class _Trainer:
             used = listed[:1] if self.config.rotation == "one" else listed
             return [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(used)]
         parts = [self._prepared(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
-        if len({part.x.shape[1] for part in parts}) > 1:
-            raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
+        for field, widths in (
+            ("features", {part.x.shape[1] for part in parts}),
+            ("edge features", {_edge_channels(part) for part in parts}),
+        ):
+            if len(widths) > 1:
+                raise DataError("graphs", field, "graphs differ in width", "prepare all graphs the same way")
         return [self._batches(disjoint_union(parts)[0], "training graphs side by side")]
 
     def _batches(self, graph: AnyGraph, name: str) -> GraphBatches:

@@ -93,8 +93,8 @@ def _told(
     for state, how in ((OTHER_CODE, "by other code"), (OTHER_DATA, "on other data")):
         kept = "they run again" if state in again else "they count as done (`--again stale` runs them again)"
         if number := sum(states.get(run) == state for run in wanted):
-            yield f"{grid.name}: {number} of {len(wanted)} runs were made {how}; {kept}."
+            yield f"{grid.name}: made {how}: {number} of {len(wanted)} runs; {kept}."
     if number := sum(record["state"] == OTHER_VERSION for record in found):
-        yield f"{grid.name}: {number} records are of another version of the format and are left out."
+        yield f"{grid.name}: records of another version of the format, which are left out: {number}."
     if number := len(set(states) - wanted):
-        yield f"{grid.name}: {number} recorded runs are none of those asked for; they stay in the file."
+        yield f"{grid.name}: recorded runs that are none of those asked for, which stay in the file: {number}."

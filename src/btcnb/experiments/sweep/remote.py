@@ -59,8 +59,12 @@ class DaskWorkers:
 
     def finished(self, timeout: float) -> list[tuple[Job, Outcome]]:
         """Jobs that are over, after at most `timeout` seconds."""
+        if not self._busy:
+            time.sleep(timeout)
+            return []
         try:
-            self._dask.wait(list(self._busy), timeout=timeout, return_when="FIRST_COMPLETED")
+            with self._client.as_current():
+                self._dask.wait(list(self._busy), timeout=timeout, return_when="FIRST_COMPLETED")
         except TimeoutError:
             self._check()
             return []

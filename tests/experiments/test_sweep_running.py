@@ -1,0 +1,278 @@
+"""Sweeps: what runs, what is recorded, and what a failure, a kill or a second sweep does to that."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from sweep_fakes import Inline, fake, grid_file, ran, wait_for
+
+from btcnb.errors import DataError
+from btcnb.experiments.sweep import read_grid
+from btcnb.experiments.sweep.identity import run_id
+from btcnb.experiments.sweep.local import LocalWorkers
+from btcnb.experiments.sweep.planning import Plan, plan
+from btcnb.experiments.sweep.progress import Progress, duration
+from btcnb.experiments.sweep.records import FIELDS, Record, Records
+from btcnb.experiments.sweep.running import run
+from btcnb.experiments.sweep.work import Made, made_by
+
+HERE = Path(__file__).parent
+HERE_AND_NOW = Made("this code", "btcnb 1")
+
+
+@pytest.fixture(autouse=True)
+def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SWEEP_FAKES", str(tmp_path))
+    return tmp_path
+
+
+def planned(folder: Path, rows: list[str], seeds: Any = 2, again: str = "failed", made: Made | None = None) -> Plan:
+    grid = read_grid(grid_file(folder, rows, seeds))
+    return plan(grid, Records(folder / "fakes.jsonl"), made or made_by(fake), again)
+
+
+def rows_of(found: Plan) -> list[str]:
+    return [f"{job.row}/{job.seed}" for job in found.todo]
+
+
+def read(folder: Path) -> list[Record]:
+    return Records(folder / "fakes.jsonl").read()
+
+
+def states(folder: Path) -> dict[str, str]:
+    return {f"{each['row']}/{each['seed']}": each["state"] for each in read(folder)}
+
+
+# --- in this process ---
+
+
+def test_a_record_says_everything_in_one_flat_line(tmp_path: Path) -> None:
+    told = planned(tmp_path, ["plain"], seeds=[3])
+    assert run([told], Inline(), Progress(1, 1, io.StringIO())).done == 1
+    (record,) = read(tmp_path)
+    assert list(record)[: len(FIELDS)] == list(FIELDS)
+    assert record["grid"] == "fakes" and (record["row"], record["seed"]) == ("plain", 3)
+    assert (record["measure"], record["method"], record["state"], record["error"]) == ("scores", "trained", "done", "")
+    assert record["run"] == run_id(told.todo[0]) and record["code"] == made_by(fake).code
+    assert record["versions"].startswith("btcnb ") and "torch 2" in record["versions"]
+    assert record["data"] == "d3" and record["DP"] == 0.3 and record["NMI"] is None
+    assert record["source.seed"] == record["train.seed"] == 3 and record["train.learning_rate"] == 0.001
+    assert all(value is None or isinstance(value, str | int | float) for value in record.values())
+
+
+def test_what_is_recorded_does_not_run_again_and_failures_do(tmp_path: Path) -> None:
+    first = run([planned(tmp_path, ["plain", "fails"])], Inline(), Progress(4, 1, io.StringIO()))
+    assert (first.done, first.failed) == (2, 2)
+    assert rows_of(planned(tmp_path, ["plain", "fails"])) == ["fails/1", "fails/2"]
+    assert rows_of(planned(tmp_path, ["plain", "fails"], seeds=3)) == ["fails/1", "fails/2", "plain/3", "fails/3"]
+    assert rows_of(planned(tmp_path, ["plain", "fails"], again="all")) == ["plain/1", "fails/1", "plain/2", "fails/2"]
+
+
+def test_an_error_is_one_sentence(tmp_path: Path) -> None:
+    run([planned(tmp_path, ["fails", "diverges"], seeds=1)], Inline(), Progress(2, 1, io.StringIO()))
+    assert [each["error"] for each in read(tmp_path)] == [
+        "ValueError: two lines",
+        "loss: value: the loss is nan in epoch 3, step 4; lower learning_rate.",
+    ]
+
+
+@pytest.mark.parametrize("metrics", [{"row": 3}, {"train.alpha": 0.5}, {"DP": [1, 2]}, {"DP": {}}])
+def test_metrics_that_do_not_fit_a_record_fail_the_run(tmp_path: Path, metrics: dict[str, Any]) -> None:
+    run([planned(tmp_path, ["plain"], seeds=1)], Inline(lambda job: metrics), Progress(1, 1, io.StringIO()))
+    (record,) = read(tmp_path)
+    assert record["state"] == "failed" and "metric" in record["error"] and record["row"] == "plain"
+
+
+def test_runs_of_other_code_count_as_done_and_are_told(tmp_path: Path) -> None:
+    run([planned(tmp_path, ["plain"])], Inline(), Progress(2, 1, io.StringIO()))
+    kept = planned(tmp_path, ["plain"], made=HERE_AND_NOW)
+    assert kept.todo == () and kept.done == 2
+    told = "made by other code: 2 of 2 runs; they count as done (`--again stale` runs them again)."
+    assert kept.sentences == (f"fakes: {told}",)
+    again = planned(tmp_path, ["plain"], made=HERE_AND_NOW, again="stale")
+    assert rows_of(again) == ["plain/1", "plain/2"]
+    assert again.sentences == ("fakes: made by other code: 2 of 2 runs; they run again.",)
+
+
+def test_runs_on_other_data_than_the_newest_of_the_same_source(tmp_path: Path) -> None:
+    """Another row's newer run with the same source saw another graph: the data have changed since."""
+    run([planned(tmp_path, ["plain"])], Inline(), Progress(2, 1, io.StringIO()))
+
+    def moved(job: Any) -> dict[str, Any]:
+        return {"data": "another graph"} if job.seed == 1 else fake(job)
+
+    grid = read_grid(grid_file(tmp_path, ["plain", "better"]))
+    records, made = Records(tmp_path / "fakes.jsonl"), made_by(fake)
+    run([plan(grid, records, made)], Inline(moved), Progress(2, 1, io.StringIO()))
+    found = planned(tmp_path, ["plain"])
+    assert found.todo == () and any("made on other data: 1 of 2 runs" in each for each in found.sentences)
+    assert rows_of(planned(tmp_path, ["plain"], again="stale")) == ["plain/1"]
+
+
+def test_a_renamed_row_keeps_its_runs(tmp_path: Path) -> None:
+    run([planned(tmp_path, ["plain"])], Inline(), Progress(2, 1, io.StringIO()))
+    renamed = planned(tmp_path, ["ordinary"])
+    assert renamed.todo == () and len(renamed.renamed) == 2
+    run([renamed], Inline(), Progress(0, 1, io.StringIO()))
+    assert [each["row"] for each in read(tmp_path)] == ["plain", "plain", "ordinary", "ordinary"]
+    assert len(ran(tmp_path)) == 2 and planned(tmp_path, ["ordinary"]).renamed == ()
+
+
+def test_records_of_other_versions_and_of_other_grids_are_told(tmp_path: Path) -> None:
+    run([planned(tmp_path, ["plain", "better"], seeds=1)], Inline(), Progress(2, 1, io.StringIO()))
+    Records(tmp_path / "fakes.jsonl").append({"format": 0, "row": "plain"})
+    found = planned(tmp_path, ["plain"], seeds=1)
+    assert found.sentences == (
+        "fakes: records of another version of the format, which are left out: 1.",
+        "fakes: recorded runs that are none of those asked for, which stay in the file: 1.",
+    )
+
+
+def test_a_torn_line_is_mended_told_and_run_again(tmp_path: Path) -> None:
+    run([planned(tmp_path, ["plain"])], Inline(), Progress(2, 1, io.StringIO()))
+    path = tmp_path / "fakes.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    found = planned(tmp_path, ["plain"])
+    assert rows_of(found) == ["plain/2"] and "half written and is cut off" in found.sentences[0]
+
+
+def test_what_another_sweep_records_meanwhile_does_not_run(tmp_path: Path) -> None:
+    one, other = (planned(tmp_path, ["plain", "fails"], seeds=1) for _ in range(2))
+    run([one], Inline(), Progress(2, 1, io.StringIO()))
+    stream = io.StringIO()
+    told = run([other], Inline(), Progress(2, 1, stream))
+    assert (told.done, told.failed) == (1, 1) and len(ran(tmp_path)) == 2 and len(read(tmp_path)) == 2
+
+
+def test_a_full_disk_ends_a_sweep_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = planned(tmp_path, ["plain"])
+
+    def full(record: Record) -> None:
+        raise found.records._unwritable(OSError(28, "No space left on device"))
+
+    monkeypatch.setattr(found.records, "append", full)
+    with pytest.raises(DataError, match="the disk is full; free some space and run the same command again"):
+        run([found], Inline(), Progress(2, 1, io.StringIO()))
+    assert found.records.claim(run_id(found.todo[0])) is not None  # nobody waits for it for ever
+
+
+# --- what is said ---
+
+
+def test_a_warning_is_told_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    run([planned(tmp_path, ["plain"])], Inline(warning), Progress(2, 1, stream))
+    assert capsys.readouterr().err == "warning: mind the gap\n" and len(stream.getvalue().splitlines()) == 2
+
+
+def warning(job: Any) -> dict[str, Any]:
+    warnings.warn("mind the\ngap", UserWarning, stacklevel=1)
+    return fake(job)
+
+
+def test_one_plain_line_a_run() -> None:
+    stream = io.StringIO()
+    told = Progress(4, 2, stream)
+    told.run("g · gat · seed 1", 60)
+    told.run("g · gat · seed 2", 120, "the loss is nan.")
+    told.run("g · gat · seed 3", 9_999, elsewhere=True)
+    told.run("g · gat · seed 4", 3600)
+    lines = [line.split(" · ", 1)[1] for line in stream.getvalue().splitlines()]
+    assert lines == [
+        "g · gat · seed 1 · 1:00 · 1 done, 0 failed, 3 to go, about 1:30 left",
+        "g · gat · seed 2 · failed after 2:00 (the loss is nan) · 1 done, 1 failed, 2 to go, about 1:30 left",
+        "g · gat · seed 3 · 2:46:39 · 2 done, 1 failed, 1 to go, about 0:45 left",
+        "g · gat · seed 4 · 1:00:00 · 3 done, 1 failed, 0 to go",
+    ]
+    assert duration(59.6) == "1:00"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_on_a_terminal() -> None:
+    stream = Terminal()
+    told = Progress(2, 1, stream)
+    told.run("g · gat · seed 1", 60, "no.")
+    told.run("g · gat · seed 2", 60)
+    told.close()
+    assert "0 done, 1 failed, 1 to go, about 1:00 left" in stream.getvalue()
+    assert stream.getvalue().count("seed 1 · failed after 1:00 (no)") == 1 and "seed 2" not in stream.getvalue()
+    assert "1 done, 1 failed, 0 to go" in stream.getvalue() and "2/2" in stream.getvalue()
+
+
+# --- real processes ---
+
+
+def test_processes_of_one_thread_survive_one_anothers_end(tmp_path: Path) -> None:
+    """The killed worker's run failed; everything else is done, also what the same slot does next."""
+    rows = ["plain", "killed", "fails", "better"]
+    told = run([planned(tmp_path, rows)], LocalWorkers(fake, 2), Progress(8, 2, io.StringIO()))
+    assert (told.done, told.failed) == (4, 4)
+    assert {name for name, state in states(tmp_path).items() if state == "done"} == {
+        f"{row}/{seed}" for row in ("plain", "better") for seed in (1, 2)
+    }
+    by_row = {each["row"]: each for each in read(tmp_path)}
+    assert by_row["killed"]["error"] == "the worker was lost (killed, or out of memory)."
+    assert by_row["killed"]["code"] == by_row["plain"]["code"] == made_by(fake).code
+    assert {each["threads"] for each in read(tmp_path) if each["state"] == "done"} == {1}
+    assert os.getpid() not in {process for _, process in ran(tmp_path)}
+
+
+def command(folder: Path, *options: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(HERE / "sweep_driver.py"), "sweep", str(folder / "grid.yaml"),
+         "--results", str(folder), *options],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_a_killed_sweep_loses_only_what_was_running(tmp_path: Path) -> None:
+    grid_file(tmp_path, ["plain", "waits"])
+    process = command(tmp_path, "--jobs", "2")
+    wait_for(lambda: len(ran(tmp_path)) == 4 and len(read(tmp_path)) == 2)  # both slots wait
+    process.kill()
+    process.communicate(timeout=300)
+    wait_for(lambda: not any(psutil.pid_exists(worker) for _, worker in ran(tmp_path)))  # nobody outlives it
+    assert states(tmp_path) == {"plain/1": "done", "plain/2": "done"}
+    (tmp_path / "go").touch()
+    resumed = command(tmp_path)
+    out, _ = resumed.communicate(timeout=300)
+    assert resumed.returncode == 0 and "fakes: 4 runs, 2 recorded, 2 to do." in out
+    assert set(states(tmp_path).values()) == {"done"} and len(read(tmp_path)) == 4
+    assert sorted(name for name, _ in ran(tmp_path)).count("plain/1") == 1
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_sweep_says_so_and_takes_its_workers_along(tmp_path: Path, number: int, code: int) -> None:
+    grid_file(tmp_path, ["plain", "waits"], seeds=1)
+    process = command(tmp_path)
+    wait_for(lambda: len(ran(tmp_path)) == 2 and len(read(tmp_path)) == 1)
+    process.send_signal(number)
+    out, told = process.communicate(timeout=300)
+    assert process.returncode == code
+    assert "Interrupted; the recorded runs are kept, and the same command goes on." in told and "Traceback" not in told
+    assert not any(psutil.pid_exists(worker) for _, worker in ran(tmp_path))
+    assert states(tmp_path) == {"plain/1": "done"} and out.count("seed 1") == 1
+
+
+def test_two_sweeps_on_one_file_share_the_work(tmp_path: Path) -> None:
+    grid_file(tmp_path, ["waits a", "waits b", "plain", "better"])
+    both = [command(tmp_path) for _ in range(2)]
+    wait_for(lambda: len({process for _, process in ran(tmp_path)}) == 2)  # each is in a run of its own
+    (tmp_path / "go").touch()
+    told = [process.communicate(timeout=300) for process in both]
+    assert [process.returncode for process in both] == [0, 0], told
+    assert sorted(name for name, _ in ran(tmp_path)) == sorted(states(tmp_path)) and len(read(tmp_path)) == 8
+    assert set(states(tmp_path).values()) == {"done"}
