@@ -66,10 +66,12 @@ def draw_neighbourhood(ax: Axes, drawn: Neighbourhood, groups: npt.ArrayLike) ->
     codes, place = np.asarray(groups), np.asarray(drawn.place)
     for a, b in drawn.edges:
         ax.plot(*place[[a, b]].T, color="#cccccc", lw=0.8, zorder=1)
-    ax.scatter(*place[drawn.members :].T, s=18, color=OUTSIDE, zorder=2)
+    outside = place[drawn.members :]
+    ax.scatter(outside[:, 0], outside[:, 1], s=18, color=OUTSIDE, zorder=2)
     for code in np.unique(codes):
         look: dict[str, Any] = {"color": COLOURS[code % (len(COLOURS) - 1)], "marker": MARKERS[code % len(MARKERS)]}
-        ax.scatter(*place[: drawn.members][codes == code].T, s=150, zorder=3, edgecolor="#222222", **look)
+        group = place[: drawn.members][codes == code]
+        ax.scatter(group[:, 0], group[:, 1], s=150, zorder=3, edgecolor="#222222", **look)
     for number, at in enumerate(place[: drawn.members]):
         ax.annotate(str(number), at, ha="center", va="center", fontsize=7, color="white", zorder=4)
     ax.set_aspect("equal")

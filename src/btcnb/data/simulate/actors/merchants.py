@@ -105,7 +105,7 @@ class Merchants:
         self._standing_address = world.ledger.new_addresses(self.wallet)
         coins = np.where(self.style == BETTING, 20, np.minimum(self._patience, 5))
         owners = np.repeat(self.wallet, coins)
-        world.endow(owners, world.money.payments(len(owners), scale=np.e))
+        world.endow(owners, world.money.payments(len(owners), scale=np.e))  # type: ignore[misc]  # mypy loses numpy.e without its cache
 
     def checkout(self, world: World, number: int) -> tuple[Array, Array]:
         """Merchants that customers choose and the addresses they are told, shapes (number,)."""
