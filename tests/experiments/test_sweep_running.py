@@ -230,12 +230,16 @@ def test_processes_of_one_thread_survive_one_anothers_end(tmp_path: Path) -> Non
     assert os.getpid() not in {process for _, process in ran(tmp_path)}
 
 
+def _listens() -> None:
+    """A shell in the background starts its children deaf to Ctrl-C; this one is to hear it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def command(folder: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(HERE / "sweep_driver.py"), "sweep", str(folder / "grid.yaml"),
          "--results", str(folder), *options],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_listens)  # fmt: skip
 
 
 def test_a_killed_sweep_loses_only_what_was_running(tmp_path: Path) -> None:
