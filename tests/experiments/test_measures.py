@@ -18,9 +18,10 @@ from btcnb.cluster.evaluation import evaluation
 from btcnb.data import DEFAULT_RULES, Source, load_clusters, load_graph, load_linked_twice
 from btcnb.errors import BtcnbError, ParameterError
 from btcnb.experiments import baseline, coarse, compare, embeddings, laps, measures, recipe, scores, trained
+from btcnb.experiments.jobs import METHODS, NO_EMBEDDING, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
-from btcnb.experiments.measures import MEASURES, METHODS, NO_EMBEDDING, Job, effective_rank, measure, side_by_side
+from btcnb.experiments.measures import MEASURES, effective_rank, measure, side_by_side
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.refining import THRESHOLDS

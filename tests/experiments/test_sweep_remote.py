@@ -47,7 +47,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def swept(folder: Path, address: str, rows: list[str], seeds: Any) -> tuple[Progress, list[dict[str, Any]]]:
     records = Records(folder / "fakes.jsonl")
-    todo = plan(read_grid(grid_file(folder, rows, seeds)), records, made_by(fake))
+    todo = plan(read_grid(grid_file(folder, rows, seeds)), records, lambda _: made_by(fake))
     told = run([todo], DaskWorkers(fake, address), Progress(len(todo.todo), 2, io.StringIO()))
     return told, records.read()
 

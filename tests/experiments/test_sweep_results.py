@@ -14,7 +14,7 @@ import pytest
 from btcnb.data import Source
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.measures import Job
+from btcnb.experiments.jobs import Job
 from btcnb.experiments.sweep import paired, records_frame, summary, table
 from btcnb.experiments.sweep.comparing import counts, failures, metrics_of
 from btcnb.experiments.sweep.identity import run_id
@@ -22,7 +22,9 @@ from btcnb.experiments.sweep.records import FORMAT, Records
 from btcnb.experiments.sweep.reporting import Wanted, report, state_of_affairs
 from btcnb.experiments.sweep.work import Made
 
-NOW = Made("now", "btcnb 1")
+
+def now(measure: str) -> Made:
+    return Made("now", "btcnb 1")
 
 
 def record(row: str, seed: int, rate: float = 0.001, state: str = "done", **metrics: Any) -> dict[str, Any]:
@@ -48,18 +50,18 @@ TWO_ROWS = [
 
 def test_the_newest_done_record_of_a_run_wins(tmp_path: Path) -> None:
     path = written(tmp_path, [record("gat", 1, DP=0.1), record("gat", 1, DP=0.2), record("gat", 1, state="failed")])
-    frame = records_frame(path, NOW)
+    frame = records_frame(path, now)
     assert frame[["row", "seed", "DP"]].to_numpy().tolist() == [["gat", 1, 0.2]]
 
 
 def test_current_is_what_todays_code_made(tmp_path: Path) -> None:
     path = written(tmp_path, [record("gat", 1), record("gat", 2, code="then")])
-    assert records_frame(path, NOW)["current"].tolist() == [True, False]
+    assert records_frame(path, now)["current"].tolist() == [True, False]
     assert records_frame(path)["current"].tolist() == [False, False]  # the real measure's code
 
 
 def test_rows_stay_together_and_seeds_in_order(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), NOW)
+    frame = records_frame(written(tmp_path, TWO_ROWS), now)
     assert list(zip(frame["row"], frame["seed"], strict=True)) == [
         (row, s) for row in ("gat", "other") for s in (1, 2, 3)
     ]
@@ -68,7 +70,7 @@ def test_rows_stay_together_and_seeds_in_order(tmp_path: Path) -> None:
 def test_a_row_whose_settings_changed_is_not_mixed(tmp_path: Path) -> None:
     """Seeds 1 and 2 were made with the old rate, seed 1 again with the new one."""
     older = [record("gat", seed, 0.001, DP=0.1) for seed in (1, 2)]
-    frame = records_frame(written(tmp_path, [*older, record("gat", 1, 0.005, DP=0.9)]), NOW)
+    frame = records_frame(written(tmp_path, [*older, record("gat", 1, 0.005, DP=0.9)]), now)
     assert frame[["seed", "DP"]].to_numpy().tolist() == [[1, 0.9]]
 
 
@@ -83,20 +85,20 @@ def test_other_versions_and_failures_are_counted_and_left_out(tmp_path: Path) ->
     ]
     path = written(tmp_path, records)
     expected = {"done": 2, "failed": 1, "other code": 1, "other data": 1, "other version": 1}
-    assert counts(path, NOW) == expected
+    assert counts(path, now) == expected
     assert [(each["row"], each["seed"]) for each in failures(path)] == [("gat", 3)]
-    assert len(records_frame(path, NOW)) == 4
+    assert len(records_frame(path, now)) == 4
 
 
 def test_no_records(tmp_path: Path) -> None:
-    frame = records_frame(tmp_path / "none.jsonl", NOW)
+    frame = records_frame(tmp_path / "none.jsonl", now)
     assert len(frame) == 0 and {"row", "seed", "current"} <= set(frame.columns)
-    assert summary(frame, ["DP"]).empty and sum(counts(tmp_path / "none.jsonl", NOW).values()) == 0
+    assert summary(frame, ["DP"]).empty and sum(counts(tmp_path / "none.jsonl", now).values()) == 0
 
 
 def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     """0.1, 0.2 and 0.3: mean 0.2, standard deviation 0.1, and t for 2 degrees of freedom at 95 % is 4.3027."""
-    found = paired(records_frame(written(tmp_path, TWO_ROWS), NOW), "gat", "other", "DP")
+    found = paired(records_frame(written(tmp_path, TWO_ROWS), now), "gat", "other", "DP")
     half = 4.302653 * 0.1 / math.sqrt(3)
     assert found.n == 3 and found.mean == pytest.approx(0.2)
     assert (found.low, found.high) == (pytest.approx(0.2 - half), pytest.approx(0.2 + half))
@@ -104,14 +106,14 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
 
 def test_seeds_without_a_number_do_not_count(tmp_path: Path) -> None:
     records = [*TWO_ROWS, record("gat", 4, DP=None), record("other", 4, 0.002, DP=0.5), record("gat", 5, DP=0.5)]
-    frame = records_frame(written(tmp_path, records), NOW)
+    frame = records_frame(written(tmp_path, records), now)
     assert paired(frame, "gat", "other", "DP").n == 3
     lines = summary(frame, ["DP"]).set_index("row")
     assert lines["n"].to_dict() == {"gat": 4, "other": 4}
 
 
 def test_one_pair_has_no_interval_and_none_no_mean(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, [record("a", 1, DP=0.5), record("b", 1, 0.002, DP=0.2)]), NOW)
+    frame = records_frame(written(tmp_path, [record("a", 1, DP=0.5), record("b", 1, 0.002, DP=0.2)]), now)
     one = paired(frame, "a", "b", "DP")
     assert one.mean == pytest.approx(0.3) and one.n == 1 and math.isnan(one.low) and math.isnan(one.high)
     frame.loc[0, "seed"] = 2
@@ -119,7 +121,7 @@ def test_one_pair_has_no_interval_and_none_no_mean(tmp_path: Path) -> None:
 
 
 def test_a_summary_has_mean_spread_and_number(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), NOW)
+    frame = records_frame(written(tmp_path, TWO_ROWS), now)
     gat, other = summary(frame, ["DP"], against="other").to_dict("records")
     assert (gat["row"], gat["metric"], gat["n"], gat["pairs"]) == ("gat", "DP", 3, 3)
     assert (gat["mean"], gat["sd"], gat["difference"]) == tuple(map(pytest.approx, (0.7, 0.2, 0.2)))
@@ -127,7 +129,7 @@ def test_a_summary_has_mean_spread_and_number(tmp_path: Path) -> None:
 
 
 def test_unknown_rows_and_metrics_are_named(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), NOW)
+    frame = records_frame(written(tmp_path, TWO_ROWS), now)
     with pytest.raises(ParameterError, match="there is no row 'sage'; there are gat, other"):
         paired(frame, "gat", "sage", "DP")
     with pytest.raises(ParameterError, match="no run has the metric 'XX'; there are DP"):
@@ -145,7 +147,7 @@ def test_unknown_rows_and_metrics_are_named(tmp_path: Path) -> None:
 @pytest.fixture
 def compared(tmp_path: Path) -> pd.DataFrame:
     extra = [record("a_b & c|d", 1, 0.003, NMI=12_345.6)]
-    frame = records_frame(written(tmp_path, [*TWO_ROWS, *extra]), NOW)
+    frame = records_frame(written(tmp_path, [*TWO_ROWS, *extra]), now)
     return summary(frame, ["DP", "NMI"], against="other")
 
 

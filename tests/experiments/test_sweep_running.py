@@ -37,7 +37,7 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def planned(folder: Path, rows: list[str], seeds: Any = 2, again: str = "failed", made: Made | None = None) -> Plan:
     grid = read_grid(grid_file(folder, rows, seeds))
-    return plan(grid, Records(folder / "fakes.jsonl"), made or made_by(fake), again)
+    return plan(grid, Records(folder / "fakes.jsonl"), (lambda _: made or made_by(fake)), again)
 
 
 def rows_of(found: Plan) -> list[str]:
@@ -111,8 +111,8 @@ def test_runs_on_other_data_than_the_newest_of_the_same_source(tmp_path: Path) -
         return {"data": "another graph"} if job.seed == 1 else fake(job)
 
     grid = read_grid(grid_file(tmp_path, ["plain", "better"]))
-    records, made = Records(tmp_path / "fakes.jsonl"), made_by(fake)
-    run([plan(grid, records, made)], Inline(moved), Progress(2, 1, io.StringIO()))
+    records = Records(tmp_path / "fakes.jsonl")
+    run([plan(grid, records, lambda _: made_by(fake))], Inline(moved), Progress(2, 1, io.StringIO()))
     found = planned(tmp_path, ["plain"])
     assert found.todo == () and any("made on other data: 1 of 2 runs" in each for each in found.sentences)
     assert rows_of(planned(tmp_path, ["plain"], again="stale")) == ["plain/1"]

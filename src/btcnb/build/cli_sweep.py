@@ -71,16 +71,14 @@ def _list(plans: list[Plan]) -> None:
 
 
 def _plans(project: Project, options: argparse.Namespace) -> list[Plan]:
-    from btcnb.experiments.measures import measure
     from btcnb.experiments.sweep.planning import plan
     from btcnb.experiments.sweep.records import Records
-    from btcnb.experiments.sweep.work import made_by
+    from btcnb.experiments.sweep.work import made_here
 
     folder = _folder(project, options.results)
-    made = made_by(measure)
     plans = []
     for grid in _read(options):
-        planned = plan(grid, Records(folder / f"{grid.name}.jsonl"), made, options.again)
+        planned = plan(grid, Records(folder / f"{grid.name}.jsonl"), made_here, options.again)
         plans.append(planned)
         for sentence in planned.sentences:
             print(sentence)

@@ -9,7 +9,7 @@ Seed i is economy i, initialisation i, tuples i: five seeds show how much graphs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from btcnb.cluster.forest import dendrograms
 from btcnb.cluster.information import ami
 from btcnb.cluster.purity import exact_purity, labelled
 from btcnb.data import ROLES, AddressGraph, load_graph
-from btcnb.errors import ParameterError
+from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.recipe import Recipe, baseline
@@ -37,50 +37,14 @@ Numbers = dict[str, float | int | str | None]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int64]
 
-METHODS: dict[str, str] = {
-    "trained": "the recipe's encoder, trained",
-    "untrained": "the same encoder with the weights it starts from",
-    "gae": "the same encoder trained as a graph auto-encoder",
-    "dgi": "the same encoder trained by deep graph infomax",
-    "features": "scaled features as they are: no graph, no training",
-    "shuffled": "the trained encoder's clusters, dealt out to nodes at random",
-    "agreeing": "three encoders side by side (trained, trained on common inputs, untrained)",
-    "louvain": "Louvain's communities",
-    "leiden": "Leiden's communities",
-}
-COMMUNITIES = ("louvain", "leiden")
-NO_EMBEDDING = (*COMMUNITIES, "shuffled")
-"""Methods that are flat clusters and nothing else: there is nothing to refine by."""
 OTHER_DEGREES = (0, 1, 3)
 """Smallest degrees of scored nodes besides the paper's 2."""
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run of a sweep: a recipe, the method that takes its encoder's place, and what is measured."""
-
-    row: str
-    seed: int
-    recipe: Recipe
-    method: str = "trained"
-    measure: str = "scores"
-
-    def __post_init__(self) -> None:
-        gates.text("row", self.row)
-        gates.whole("seed", self.seed, "[0, 2147483647]")
-        gates.instance("recipe", self.recipe, Recipe)
-        gates.choice("method", self.method, METHODS)
-        gates.choice("measure", self.measure, MEASURES)
-        if self.measure == "refinement" and self.method in NO_EMBEDDING:
-            raise ParameterError(
-                f"the measure 'refinement' needs an embedding, but the method {self.method!r} has none; "
-                f"take one of {', '.join(name for name in METHODS if name not in NO_EMBEDDING)}."
-            )
-
-
 def measure(job: Job) -> Numbers:
     """The numbers of a job, flat; `seconds.STAGE` and `peak_mb.STAGE` are among them, and `data`, the graph's mark."""
-    return MEASURES[gates.instance("job", job, Job).measure](job)
+    gates.instance("job", job, Job)
+    return MEASURES[gates.choice("measure", job.measure, MEASURES)](job)
 
 
 def scores(job: Job) -> Numbers:
@@ -108,7 +72,7 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "thorough": thorough,
     "refinement": refinement,
 }
-"""What can be measured. A new measurement is a function of a job and a line here."""
+"""What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 
 
 def _scores(job: Job, thorough: bool) -> Numbers:

@@ -53,8 +53,11 @@ class Mended(NamedTuple):
     kept: float  # of the pairs of one owner that were together, the share that still is
 
 
-def quality(partition: Any, owners: Any) -> Quality:
-    """Score a partition (n,) against owners (n,); addresses whose owner is unknown (negative) do not count."""
+def quality(partition: Any, owners: Any, information: bool = True) -> Quality:
+    """Score a partition (n,) against owners (n,); addresses whose owner is unknown (negative) do not count.
+
+    information: whether NMI and AMI are wanted, which take most of the time; NaN where they are not
+    """
     parts, truth = _known(partition, owners)
     pairs = pairwise_scores(parts, truth)
     together, same = pairs.tp + pairs.fp, pairs.tp + pairs.fn
@@ -62,8 +65,8 @@ def quality(partition: Any, owners: Any) -> Quality:
         precision=pairs.tp / together if together else 1.0,
         recall=pairs.tp / same if same else 1.0,
         ari=ari(parts, truth),
-        nmi=nmi(parts, truth),
-        ami=ami(parts, truth),
+        nmi=nmi(parts, truth) if information else float("nan"),
+        ami=ami(parts, truth) if information else float("nan"),
         clusters=len(np.unique(parts)),
     )
 
@@ -128,28 +131,38 @@ def mended(X: Any, labels: Any, owners: Any, threshold: float) -> Mended | None:
 def wrong_share(Z: Any, owners: Any) -> npt.NDArray[np.float64]:
     """For every merge of a linkage matrix the share of the pairs it joins whose owners differ, (n - 1,).
 
-    owners: of every leaf its owner, or the owners of all addresses in it, counted (`Counter`)
+    owners: of every leaf its owner, or the owners of all addresses in it, counted (`Counter`). Owners that are not
+        known (negative) do not count; a merge that joins no two known ones is NaN.
     """
     n = len(owners)
-    bags = {i: Counter(bag) if isinstance(bag, Counter) else Counter([bag]) for i, bag in enumerate(owners)}
+    bags = {i: _known_only(bag if isinstance(bag, Counter) else Counter([bag])) for i, bag in enumerate(owners)}
     shares = np.empty(n - 1)
     for m, (a, b) in enumerate(np.asarray(Z)[:, :2].astype(int)):
         small, large = sorted((bags.pop(a), bags.pop(b)), key=len)
         pairs = small.total() * large.total()
-        shares[m] = 1 - sum(number * large[owner] for owner, number in small.items()) / pairs
+        same = sum(number * large[owner] for owner, number in small.items())
+        shares[m] = 1 - same / pairs if pairs else np.nan
         large.update(small)  # the smaller bag goes into the larger one
         bags[n + m] = large
     return shares
 
 
+def _known_only(bag: Counter[int]) -> Counter[int]:
+    return Counter({owner: number for owner, number in bag.items() if owner >= 0})
+
+
 def judged_merges(forest: Any, owners: Any) -> pd.DataFrame:
-    """Every merge of a forest: its height, and whether most of the pairs it joins have two owners (`wrong`)."""
+    """Every merge of a forest: its height, and whether most of the pairs it joins have two owners (`wrong`).
+
+    Merges that join no two known owners are left out.
+    """
     truth = np.asarray(owners)
     trees = [(Z, members) for _, members, Z in forest if len(members) > 1]
     if not trees:
         return pd.DataFrame({"height": np.empty(0), "wrong": np.empty(0, dtype=bool)})
     shares = np.concatenate([wrong_share(Z, truth[members]) for Z, members in trees])
-    return pd.DataFrame({"height": np.concatenate([Z[:, 2] for Z, _ in trees]), "wrong": shares > 0.5})
+    table = pd.DataFrame({"height": np.concatenate([Z[:, 2] for Z, _ in trees]), "wrong": shares > 0.5})
+    return table[~np.isnan(shares)].reset_index(drop=True)
 
 
 def inconsistency_readings(X: Any, forest: Forest, alphas: tuple[float, ...] = (0.5, 1.0, 2.0)) -> pd.DataFrame:

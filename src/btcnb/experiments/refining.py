@@ -110,11 +110,12 @@ def best_silhouette(X: Any, found: Refined) -> float:
 def flags(found: Refined, owners: IntArray) -> Numbers:
     """Every merge judged: is it wrong (most of the pairs it joins have two owners), and does its height tell?
 
-    `flags.precision` and `flags.recall` are of the merges at λ or above; `flags.base` is the share of wrong merges.
+    Merges that join no two known owners cannot be judged and do not count. `flags.precision` and `flags.recall` are of
+    the merges at λ or above; `flags.base` is the share of wrong merges.
     """
-    forest = found.forest
-    heights = forest.merges[:, 2]
-    wrong = wrong_merges(found, owners)
+    shares = wrong_shares(found, owners)
+    judged = ~np.isnan(shares)
+    heights, wrong = found.forest.merges[judged, 2], shares[judged] > 0.5
     flagged = heights >= found.threshold
     both = bool(wrong.any() and not wrong.all())
     return {
@@ -130,13 +131,18 @@ def flags(found: Refined, owners: IntArray) -> Numbers:
 
 def wrong_merges(found: Refined, owners: IntArray) -> npt.NDArray[np.bool_]:
     """Per merge of the forest whether most of the pairs of addresses it joins have two owners."""
+    return wrong_shares(found, owners) > 0.5
+
+
+def wrong_shares(found: Refined, owners: IntArray) -> npt.NDArray[np.float64]:
+    """Per merge of the forest the share of the pairs of addresses it joins that have two owners, see `wrong_share`."""
     forest = found.forest
     inside = np.argsort(found.leaf, kind="stable")  # addresses, leaf after leaf
     begin = np.concatenate([[0], np.cumsum(found.leaf_sizes)])
     bags = [Counter(owners[inside[begin[i] : begin[i + 1]]].tolist()) for i in range(len(begin) - 1)]
     trees = [t for t in range(len(forest)) if forest.offsets[t + 1] - forest.offsets[t] > 1]
     shares = [wrong_share(forest.tree(t), [bags[leaf] for leaf in forest.leaves(t)]) for t in trees]
-    return np.concatenate(shares) > 0.5 if shares else np.empty(0, dtype=bool)
+    return np.concatenate(shares) if shares else np.empty(0)
 
 
 def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> Numbers:
@@ -187,5 +193,5 @@ def _mean(values: npt.NDArray[np.float64]) -> float:
 
 
 def _named(name: str, partition: IntArray, owners: IntArray, wanted: Sequence[str] = SCORES) -> Numbers:
-    found = quality(partition, owners)
+    found = quality(partition, owners, information="ami" in wanted)
     return {f"{name}.{field}": getattr(found, field) for field in wanted}

@@ -13,11 +13,10 @@ from scipy import stats
 
 from btcnb import gates
 from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.measures import measure
 from btcnb.experiments.sweep.identity import run_of, settings_of
 from btcnb.experiments.sweep.planning import OTHER_CODE, OTHER_DATA, states_of
 from btcnb.experiments.sweep.records import DONE, FAILED, OTHER_VERSION, Record, Records
-from btcnb.experiments.sweep.work import Made, made_by
+from btcnb.experiments.sweep.work import MadeBy, made_here
 
 CONFIDENCE = 0.95
 
@@ -31,7 +30,7 @@ class Paired(NamedTuple):
     n: int
 
 
-def records_frame(path: str | Path, made: Made | None = None) -> pd.DataFrame:
+def records_frame(path: str | Path, made: MadeBy | None = None) -> pd.DataFrame:
     """The done records of a file, one a run, the newest; by row, in the order in which rows were recorded, and seed.
 
     current: whether today's code made it. A row whose settings were changed shows its newest settings only.
@@ -43,17 +42,17 @@ def records_frame(path: str | Path, made: Made | None = None) -> pd.DataFrame:
     kept = [record for record in newest.values() if settings_of(record) == last[record["row"]]]
     rank = {row: place for place, row in enumerate(dict.fromkeys(record["row"] for record in kept))}
     kept.sort(key=lambda record: (rank[record["row"]], record["seed"]))
-    code = (made or made_by(measure)).code
+    today = made or made_here
     columns = list(dict.fromkeys(name for record in kept for name in record)) or ["grid", "row", "seed"]
     frame = pd.DataFrame.from_records(kept, columns=columns)
-    return frame.assign(current=[record["code"] == code for record in kept])
+    return frame.assign(current=[record["code"] == today(record["measure"]).code for record in kept])
 
 
-def counts(path: str | Path, made: Made | None = None) -> dict[str, int]:
+def counts(path: str | Path, made: MadeBy | None = None) -> dict[str, int]:
     """How many runs of a file are done, failed, or made by other code or on other data; and other versions' records."""
     every = Records(path).read()
     newest = {run_of(record): record for record in every if record["state"] != OTHER_VERSION}
-    states = Counter(states_of(list(newest.values()), made or made_by(measure), every))
+    states = Counter(states_of(list(newest.values()), made or made_here, every))
     other = sum(record["state"] == OTHER_VERSION for record in every)
     return {state: states[state] for state in (DONE, FAILED, OTHER_CODE, OTHER_DATA)} | {OTHER_VERSION: other}
 

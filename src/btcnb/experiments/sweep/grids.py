@@ -31,7 +31,8 @@ from btcnb import sizes
 from btcnb.cluster import ClusterConfig
 from btcnb.data import Source
 from btcnb.errors import BtcnbError, DataError
-from btcnb.experiments.measures import MEASURES, METHODS, Job
+from btcnb.experiments.jobs import METHODS, Job
+from btcnb.experiments.measures import MEASURES
 from btcnb.experiments.recipe import Recipe, recipe
 from btcnb.experiments.sweep.identity import run_id
 from btcnb.experiments.sweep.plain_yaml import read_plain

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from btcnb.data import Source
-from btcnb.experiments.measures import Job
+from btcnb.experiments.jobs import Job
 from btcnb.experiments.recipe import Recipe
 from btcnb.learn import TrainConfig
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from btcnb import gates
-from btcnb.experiments.measures import Job
+from btcnb.experiments.jobs import Job
 from btcnb.experiments.sweep.grids import Grid
 from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.records import DONE, FAILED, OTHER_VERSION, Record, Records
-from btcnb.experiments.sweep.work import Made
+from btcnb.experiments.sweep.work import MadeBy
 
 OTHER_CODE, OTHER_DATA = "other code", "other data"
 AGAIN = {
@@ -27,7 +27,7 @@ class Plan:
 
     grid: Grid
     records: Records
-    made: Made  # by which code and versions a run would be made here and now
+    made: MadeBy  # by which code and versions a run would be made here and now
     todo: tuple[Job, ...]
     renamed: tuple[Record, ...]  # records of runs whose row has got another name: to be appended under the new one
     known: int  # records that there are: later ones are another sweep's
@@ -38,7 +38,7 @@ class Plan:
         return len(self.grid.jobs) - len(self.todo)
 
 
-def plan(grid: Grid, records: Records, made: Made, again: str = "failed") -> Plan:
+def plan(grid: Grid, records: Records, made: MadeBy, again: str = "failed") -> Plan:
     """Compare a grid with its records; a torn last line is mended first."""
     gates.choice("again", again, AGAIN)
     mended = records.mend()
@@ -64,7 +64,7 @@ def plan(grid: Grid, records: Records, made: Made, again: str = "failed") -> Pla
     )
 
 
-def states_of(records: Sequence[Record], made: Made, among: Sequence[Record]) -> list[str]:
+def states_of(records: Sequence[Record], made: MadeBy, among: Sequence[Record]) -> list[str]:
     """The state of every record: `done` only where today's code made it, on the data that its source gave last.
 
     `among` are all records of the file; those of another version say nothing about data.
@@ -73,12 +73,12 @@ def states_of(records: Sequence[Record], made: Made, among: Sequence[Record]) ->
     return [_state(record, made, data) for record in records]
 
 
-def _state(record: Record, made: Made, data: Mapping[tuple[str, ...], str]) -> str:
+def _state(record: Record, made: MadeBy, data: Mapping[tuple[str, ...], str]) -> str:
     if record["state"] != DONE:
         return str(record["state"])
     if data.get(_source(record), record["data"]) != record["data"]:
         return OTHER_DATA
-    return DONE if record["code"] == made.code else OTHER_CODE
+    return DONE if record["code"] == made(record["measure"]).code else OTHER_CODE
 
 
 def _source(record: Record) -> tuple[str, ...]:

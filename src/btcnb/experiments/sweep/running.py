@@ -1,6 +1,6 @@
 """Running a sweep: what is not recorded yet is computed, and recorded run by run by this process alone.
 
-    planned = plan(read_grid("experiments/ablation.yaml"), Records("results/sweeps/ablation.jsonl"), made_by(measure))
+    planned = plan(read_grid("experiments/ablation.yaml"), Records("results/sweeps/ablation.jsonl"), made_here)
     run([planned], LocalWorkers(measure, jobs=2))
 
 A run that fails is recorded with its error and does not stop the others; the next sweep tries it again. A sweep that is
@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
-from btcnb.experiments.measures import Job
+from btcnb.experiments.jobs import Job
 from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.planning import Plan
 from btcnb.experiments.sweep.progress import Progress
@@ -23,6 +23,7 @@ from btcnb.experiments.sweep.records import DONE, FAILED, FIELDS, FORMAT, OTHER_
 from btcnb.experiments.sweep.work import Outcome
 
 POLL_SECONDS = 1.0
+DIGITS = 7
 
 
 class Workers(Protocol):
@@ -112,7 +113,7 @@ def run(plans: Sequence[Plan], workers: Workers, progress: Progress | None = Non
 
 def as_record(planned: Plan, job: Job, outcome: Outcome) -> Record:
     """One flat record. A metric may not have the name of another field: that is an error of the run."""
-    made = outcome.made if outcome.made.code else planned.made
+    made = outcome.made if outcome.made.code else planned.made(job.measure)
     flat, metrics = job.recipe.flat(), dict(outcome.metrics)
     data, error = str(metrics.pop("data", None) or ""), outcome.error
     clash = sorted((set(FIELDS) | set(flat)) & set(metrics))
@@ -134,8 +135,13 @@ def as_record(planned: Plan, job: Job, outcome: Outcome) -> Record:
         "data": data,
         "seconds": round(outcome.seconds, 3),
         **flat,
-        **metrics,
+        **{name: _shortened(value) for name, value in metrics.items()},
     }
+
+
+def _shortened(value: Any) -> Any:
+    """A measured number with `DIGITS` digits: more says nothing, and a thousand of them stand in a record."""
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def _since(planned: Plan, job: Job) -> Record | None:

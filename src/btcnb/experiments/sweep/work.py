@@ -17,11 +17,15 @@ from typing import Any
 import numpy as np
 
 from btcnb.errors import BtcnbError
-from btcnb.experiments.measures import Job
+from btcnb.experiments.jobs import Job
+from btcnb.experiments.measures import MEASURES
+from btcnb.experiments.measures import measure as any_measure
 from btcnb.store.entries import library_version, library_versions
 from btcnb.store.reach import package
 
 Measure = Callable[[Job], dict[str, Any]]
+MadeBy = Callable[[str], "Made"]
+"""By what a measurement of some name would be made here and now."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """The environment of a worker process: read when the libraries are loaded."""
 WATCH_SECONDS = 1.0
@@ -47,16 +51,25 @@ class Outcome:
 
 
 @functools.cache
-def made_by(measure: Measure) -> Made:
-    """Code and versions as this process sees them when it asks first."""
-    reach = package().of_function(measure)
+def made_by(measure: Measure, name: str = "") -> Made:
+    """Code and versions as this process sees them when it asks first.
+
+    name: of what is measured, where `measure` can do several things: only the code of that one counts, so that a new
+        measurement, or a change of another one, does not make its records stale
+    """
+    reach = package().of_function(MEASURES.get(name, measure) if measure is any_measure else measure)
     versions = {"btcnb": library_version("btcnb"), **library_versions(reach.libraries)}
     return Made(reach.digest[:32], ", ".join(f"{name} {number}" for name, number in versions.items()))
 
 
+def made_here(name: str) -> Made:
+    """What a record of the measurement `name` would say of its code, were it made by this process."""
+    return made_by(any_measure, name)
+
+
 def attempt(measure: Measure, job: Job) -> Outcome:
     """Run a job. An error of the run is an outcome too; only the end of the process is not."""
-    made, started = made_by(measure), time.monotonic()
+    made, started = made_by(measure, job.measure), time.monotonic()
     metrics: dict[str, Any] = {}
     error = ""
     with one_thread(), warnings.catch_warnings(record=True) as caught:
