@@ -22,11 +22,14 @@ from btcnb.experiments.jobs import METHODS, NO_EMBEDDING, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.measures import MEASURES, effective_rank, measure, side_by_side
+from btcnb.experiments.measures import scores as scores_of_a_job
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.refining import THRESHOLDS
+from btcnb.experiments.sweep.work import made_by, made_here
 from btcnb.learn import prepare
 from btcnb.store.manage import entries
+from btcnb.store.reach import package
 
 DATA = Source(size="tiny", seed=3)
 RECIPE = recipe(DATA, seed=3)
@@ -52,7 +55,7 @@ def found(own_store: None) -> dict[tuple[str, str], measures.Numbers]:
     """The numbers of every measure with every method that it can be asked for."""
     return {
         (name, method): measure(Job("row", 3, RECIPE, method, name))
-        for name in MEASURES
+        for name in ("scores", "thorough", "refinement")
         for method in (EMBEDDING if name == "refinement" else METHODS)
     }
 
@@ -180,7 +183,6 @@ def test_distances_side_by_side_are_means(seed: int, widths: list[int]) -> None:
     ("changes", "message"),
     [
         ({"method": "node2vec"}, "method is 'node2vec', but must be one of 'trained'"),
-        ({"measure": "beauty"}, "measure is 'beauty', but must be one of 'scores'"),
         ({"seed": -1}, "seed is -1"),
         ({"recipe": DATA}, "recipe is"),
         ({"row": 3}, "row is 3"),
@@ -193,6 +195,18 @@ def test_distances_side_by_side_are_means(seed: int, widths: list[int]) -> None:
 def test_jobs_that_nobody_can_run_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         replace(Job("row", 3, RECIPE), **changes)  # type: ignore[arg-type]
+
+
+def test_a_job_that_measures_something_unknown_is_refused_before_anything_runs() -> None:
+    with pytest.raises(ParameterError, match="measure is 'beauty', but must be one of 'scores'"):
+        measure(Job("row", 3, RECIPE, measure="beauty"))
+
+
+def test_a_measurement_is_made_by_its_own_code_alone() -> None:
+    """Another measurement may come and go: the digest of this one's records stays what it is."""
+    assert made_here("scores").code == made_by(scores_of_a_job).code
+    assert len({made_here(name).code for name in ("scores", "refinement", "flipped_8")}) == 3
+    assert "flips" not in " ".join(package().of_function(MEASURES["refinement"]).symbols)
 
 
 def test_only_jobs_are_measured() -> None:
