@@ -1,21 +1,32 @@
 """What `btcnb refine` says of real blocks, as a small record for the book: the files themselves are not part of it.
 
-btcnb refine BLOCKS --out FOLDER --price-usd 20000
-python benchmarks/refine_real.py FOLDER
+python benchmarks/refine_real.py BLOCKS --price-usd 20000        # BLOCKS: raw blocks, or anything that the tool reads
+
+The record holds counts, times, and the trees of a few suspicious clusters without their addresses.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from btcnb.cluster import cut
+from btcnb.experiments.refine_tool import Outcome, Request, refine_source
+from btcnb.experiments.refine_write import summary, write
 
 RESULT = Path(__file__).resolve().parent.parent / "results" / "refine_real_blocks.json"
+EXAMPLES, SMALLEST, BIGGEST = 3, 8, 40
+"""Clusters that are drawn, and the addresses that one may have."""
 
 
-def record(folder: Path) -> dict[str, str | int | float]:
-    """The facts of a result folder that chapter 13 shows, by the words it shows them with."""
-    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+def facts(outcome: Outcome) -> dict[str, str | int | float]:
+    """What chapter 13 shows, by the words it shows it with."""
+    told = summary(outcome)
     source, counts = told["source"], told["counts"]
     first, last = source["blocks"]
     return {
@@ -37,11 +48,34 @@ def record(folder: Path) -> dict[str, str | int | float]:
     }
 
 
+def examples(outcome: Outcome) -> list[dict[str, Any]]:
+    """Trees of the clusters of a drawable size whose flagged merges are most suspicious, without any address."""
+    found, forest = outcome.found, outcome.found.forest
+    place = {int(name): tree for tree, name in enumerate(forest.clusters)}
+    fitting = [int(c) for c in dict.fromkeys(found.flagged["cluster"]) if _fits(forest.sizes[place[int(c)]])]
+    lines = []
+    for number in fitting[:EXAMPLES]:
+        tree, threshold = forest.tree(place[number]), float(found.thresholds[place[number]])
+        parts = int(cut(tree, threshold).max()) + 1
+        rounded = [[int(a), int(b), round(float(h), 4), int(size)] for a, b, h, size in tree]
+        lines.append({"addresses": len(tree) + 1, "parts": parts, "threshold": round(threshold, 4), "tree": rounded})
+    return lines
+
+
+def _fits(size: np.integer[Any]) -> bool:
+    return SMALLEST <= int(size) <= BIGGEST
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="what `btcnb refine` wrote")
-    found = record(parser.parse_args().folder)
-    RESULT.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    parser.add_argument("source", type=Path, help="real transactions")
+    parser.add_argument("--price-usd", type=float, help="dollars for one bitcoin")
+    options = parser.parse_args()
+    outcome = refine_source(Request(options.source, price_usd=options.price_usd), tell=print)
+    with tempfile.TemporaryDirectory() as place:
+        write(outcome, Path(place) / "refined")  # its time counts
+    record = {"facts": facts(outcome), "examples": examples(outcome)}
+    RESULT.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print(f"written: {RESULT}")
 
 
