@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from btcnb.book.parameters import read_parameters
-from btcnb.book.values import Kind, read_range, read_yaml
+from btcnb.book.values import Kind, read_range
 from btcnb.errors import ParameterError
+from btcnb.plain_yaml import read_yaml
 
 
 @pytest.mark.parametrize(

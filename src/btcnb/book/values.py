@@ -15,6 +15,8 @@ from typing import Any, Literal, Optional, Union
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from btcnb.plain_yaml import read_yaml
+
 _NAMES: dict[str, Any] = {
     "int": int, "float": float, "str": str, "bool": bool, "Any": Any, "list": list, "List": list, "Sequence": list,
     "tuple": tuple, "Tuple": tuple, "dict": dict, "Dict": dict, "Mapping": dict, "Optional": Optional, "Union": Union,
@@ -70,49 +72,6 @@ def _adapter(annotation: str) -> TypeAdapter[Any]:
         return TypeAdapter(eval(compile(tree, "annotation", "eval"), {"__builtins__": {}}, _NAMES))
     except Exception:  # pydantic and typing have many words for an annotation that is none
         raise TypeError(f"the annotation {annotation} is not supported") from None
-
-
-class PlainLoader(yaml.SafeLoader):
-    """YAML 1.1 without aliases."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases (*name) are not taken: write the value out")
-        return super().compose_node(parent, index)
-
-
-class _Loader(PlainLoader):
-    """YAML 1.2's numbers and truth: 1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|false|False", "tTfF"),
-    ("null", r"null|~|", "n~"),
-    ("int", r"[-+]?(0|[1-9](_?\d)*)", "-+0123456789"),
-    ("float", r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first))
-
-
-def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
-    return float(str(loader.construct_scalar(node)).replace(".inf", "inf").replace(".nan", "nan"))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:float", _float)
-
-
-def read_yaml(text: str, loader: Any = None) -> Any:
-    """What `text` says in YAML, numbers read as anyone would (or as `loader` has it); else a `yaml.YAMLError`.
-
-    Aliases are refused: a few lines of them stand for more values than memory holds.
-    """
-    try:
-        return yaml.load(text, loader or _Loader)
-    except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
-        # a tag that its text does not fit (!!bool maybe), a number of too many digits, brackets too deep
-        raise yaml.YAMLError(f"a value cannot be read ({type(error).__name__})") from None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.text import without_credentials
-from btcnb.book.values import PlainLoader
 from btcnb.build.chapters import toc_documents
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.errors import UsageError
@@ -23,6 +22,7 @@ from btcnb.build.provenance import provenance_box
 from btcnb.build.records import read_records, take_records
 from btcnb.build.reports import benchmarks_page, current_code, verdicts_page
 from btcnb.build.status import ChapterState, status_page
+from btcnb.plain_yaml import PlainLoader
 
 STATUS = "book/status.md"
 BENCHMARKS = "book/benchmarks.md"

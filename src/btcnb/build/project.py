@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import yaml
 
-from btcnb.book.values import read_yaml
 from btcnb.build.errors import UsageError
+from btcnb.plain_yaml import read_yaml
 
 Edition = Literal["full", "student"]
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT}

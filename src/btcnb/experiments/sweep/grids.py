@@ -35,8 +35,8 @@ from btcnb.experiments.jobs import METHODS, Job
 from btcnb.experiments.measures import MEASURES
 from btcnb.experiments.recipe import Recipe, recipe
 from btcnb.experiments.sweep.identity import run_id
-from btcnb.experiments.sweep.plain_yaml import read_plain
 from btcnb.learn import TrainConfig
+from btcnb.plain_yaml import read_names
 
 KEYS = ("name", "words", "measure", "size", "seeds", "base", "rows")
 MOST_SEEDS = 10_000
@@ -68,7 +68,7 @@ def read_grid(path: str | Path, seeds: int | list[int] | None = None) -> Grid:
     """Read and expand a grid; `seeds` replaces the file's own. Everything is checked before anything runs."""
     path = Path(path)
     try:
-        read = read_plain(path.read_text(encoding="utf-8"))
+        read = read_names(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(path, "file", f"cannot be read ({error.strerror})", "name a grid") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
