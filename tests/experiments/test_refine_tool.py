@@ -25,6 +25,7 @@ from btcnb.data import (
     write_release,
 )
 from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.experiments.choosing import choose, tidy
 from btcnb.experiments.encoder import SHIPPED, SHIPPED_BY, Making, read_encoder, write_encoder
 from btcnb.experiments.refine_condense import condensed
 from btcnb.experiments.refine_report import most_concerned, report
@@ -35,6 +36,9 @@ from btcnb.learn import embed
 
 TXS = simulate(SimulationConfig.preset("tiny"))
 PRICE = 8_000.0
+PAPERS: dict[str, Any] = {"units": "addresses", "threshold": "lambda"}
+"""The paper's way, whatever ships with the package."""
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def graph() -> AddressGraph:
 
 @pytest.fixture(scope="module")
 def outcome(folder: Path) -> Outcome:
-    return refine_source(Request(folder / "chain.parquet", price_usd=PRICE))
+    return refine_source(Request(folder / "chain.parquet", price_usd=PRICE, **PAPERS))
 
 
 def clusters(path: Path, rows: list[tuple[Any, Any]]) -> Path:
@@ -105,7 +109,7 @@ def test_the_four_files_fit_each_other(outcome: Outcome, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["chain.jsonl.gz", "release"])
 def test_every_kind_of_source_gives_the_same(folder: Path, outcome: Outcome, name: str) -> None:
-    other = refine_source(Request(folder / name, price_usd=PRICE))
+    other = refine_source(Request(folder / name, price_usd=PRICE, **PAPERS))
     assert other.transactions == (None if name == "release" else len(TXS))
     assert other.found.threshold == pytest.approx(outcome.found.threshold)
     both = [partition_table(each).set_index("address")["refined_cluster"] for each in (outcome, other)]
@@ -256,6 +260,24 @@ def test_the_encoder_of_the_package_is_small_and_is_what_its_constant_says() -> 
     assert {name: flat.get(name) for name in made} == made, "made by another recipe: run `btcnb encoder` again"
     assert shipped.refiner == replace(SHIPPED_BY.refiner, threshold=None)
     assert shipped.threshold is not None and 0.0 < shipped.threshold < 2.0
+
+
+def test_what_ships_is_what_the_validation_worlds_chose() -> None:
+    """The records of the validation worlds choose a recipe by a rule fixed before they were run; the package has it."""
+    records = pd.read_json(ROOT / "results" / "sweeps" / "refinement_valid.jsonl", lines=True)
+    best = choose(tidy(records))
+    changes = {"paper": {}, "common": {"supervision": ("common_input",)}, "robust": {"robustness": 0.7}}
+    assert SHIPPED_BY.changes == changes[best.encoder]
+    refiner = Refiner(best.units, "fixed", float(best.cut[3:])) if best.cut.startswith("at.") else None
+    assert SHIPPED_BY.refiner == (refiner or Refiner(best.units, best.cut))
+
+
+def test_without_transactions_leaves_are_addresses_and_the_outcome_says_so(folder: Path) -> None:
+    whole, bare = (refine_source(Request(folder / name, price_usd=PRICE)) for name in ("chain.parquet", "release"))
+    assert whole.refiner == SHIPPED_BY.refiner and not any("spent together" in note for note in whole.notes)
+    assert bare.refiner == Refiner() and any("spent together" in note for note in bare.notes)
+    kept = refine_source(Request(folder / "release", price_usd=PRICE, threshold=0.3))
+    assert kept.refiner == Refiner("addresses", "fixed", 0.3)
 
 
 def test_what_an_encoder_says_and_what_the_user_says() -> None:
@@ -434,7 +456,7 @@ def test_text_from_data_is_shown_and_never_acted_on(hostile: Path, tmp_path: Pat
 def test_a_source_in_which_everybody_is_alone(folder: Path, tmp_path: Path) -> None:
     rows = [(address, str(i)) for i, (address, _) in enumerate(everybody())]
     file = clusters(tmp_path / "alone.csv", rows)
-    found = refine_source(Request(folder / "chain.parquet", file, price_usd=PRICE))
+    found = refine_source(Request(folder / "chain.parquet", file, price_usd=PRICE, **PAPERS))
     assert not len(found.found.flagged) and found.counts()["merges"] == 0
     place = write(found, tmp_path / "out")
     assert json.loads((place / "summary.json").read_text())["threshold"] is None

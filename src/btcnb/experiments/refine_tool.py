@@ -114,7 +114,7 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
     refiner = chosen(encoder, request)
     with stage("read", laps, tell), _noted(notes, request.source):
         told = read_source(request.source)
-        _require_units(told, refiner, request)
+        refiner = _possible(told, refiner, request, notes)
         price = _price(told, encoder.model, request)
         number = None if told.transactions is None else len(told.transactions)
         tell(
@@ -167,10 +167,17 @@ def chosen(encoder: EncoderFile, request: Request) -> Refiner:
     return Refiner(units, rule, encoder.threshold if rule == "fixed" else None, base.method)  # type: ignore[arg-type]
 
 
-def _require_units(told: Told, refiner: Refiner, request: Request) -> None:
-    if refiner.units == "inputs" and told.transactions is None:
+def _possible(told: Told, refiner: Refiner, request: Request, notes: list[str]) -> Refiner:
+    """The recipe as far as the source allows it: a release has no transactions, so its leaves are single addresses."""
+    if refiner.units != "inputs" or told.transactions is not None:
+        return refiner
+    if request.units is not None:
         problem = "a release has no transactions, so nobody knows which addresses were spent together"
         raise DataError(request.source, "units", problem, "give --units addresses")
+    notes.append("Nobody knows which addresses were spent together, so trees are grown over single addresses.")
+    if request.threshold is None or request.threshold == "fixed":
+        return Refiner(method=refiner.method)  # a number that was found for other leaves means nothing for these
+    return replace(refiner, units="addresses")
 
 
 def _price(told: Told, model: Encoder, request: Request) -> float | None:
