@@ -111,6 +111,9 @@ def test_progress_counts_rows_that_can_be_judged() -> None:
     line = tables.progress({"ablation": (RUNS, ["gat", "gcn", "dgi"]), "none": (None, ["a"])}, 5)
     assert line["rows with enough worlds"].tolist() == ["1 of 3", "0 of 1"]
     assert line["runs"].tolist() == ["5 of 15", "0 of 5"]
+    assert line[tables.HOURS].isna().all(), "these records tell no seconds"
+    timed = tables.progress({"ablation": (RUNS.assign(seconds=720.0), ["gat"])}, 5)
+    assert timed[tables.HOURS].tolist() == [3 * 720 / 3600], "rows that are not asked for do not count"
 
 
 def test_costs_keep_the_order_of_the_stages() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,8 @@ def _run(plans: list[Plan], options: argparse.Namespace) -> int:
     else:
         from btcnb.experiments.sweep.local import LocalWorkers
 
+        # loky renews a worker that has grown too large between two runs, and warns as if that were a fault
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
         workers = LocalWorkers(measure, options.jobs)
     told = run(plans, workers)
     if told.failed:

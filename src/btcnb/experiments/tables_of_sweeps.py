@@ -170,8 +170,14 @@ def spread(estimated: pd.DataFrame, row: str, metric: str) -> str:
     return NONE if others and (line.empty or line["n"].iloc[0] == 0) else NOT_RUN
 
 
+HOURS = "core time (h)"
+
+
 def progress(grids: Mapping[str, tuple[pd.DataFrame | None, Sequence[str]]], seeds: int) -> pd.DataFrame:
-    """How far each grid is: rows that have enough seeds to be judged, runs done and failed, and when the last was."""
+    """How far each grid is: rows with enough seeds to be judged, runs done, what they took, and when the last was.
+
+    Core time: seconds from the start to the end of each run, one thread a run, summed.
+    """
     lines = []
     for name, (frame, rows) in grids.items():
         done = newest(frame)
@@ -179,8 +185,10 @@ def progress(grids: Mapping[str, tuple[pd.DataFrame | None, Sequence[str]]], see
         judged = int((counts >= FEWEST_SEEDS).sum())
         last = str(done["made"].max())[:16].replace("T", " ") if "made" in done.columns and len(done) else NONE
         runs = f"{int(counts.sum())} of {len(counts) * seeds}"
-        lines.append((name, f"{judged} of {len(counts)}", runs, last))
-    return pd.DataFrame(lines, columns=["grid", "rows with enough worlds", "runs", "last run (UTC)"])
+        mine = done[done["row"].isin(list(rows))]
+        hours = float(mine["seconds"].sum()) / 3600 if "seconds" in mine.columns else np.nan
+        lines.append((name, f"{judged} of {len(counts)}", runs, hours, last))
+    return pd.DataFrame(lines, columns=["grid", "rows with enough worlds", "runs", HOURS, "last run (UTC)"])
 
 
 def costs(frame: pd.DataFrame, row: str = "") -> pd.DataFrame:
