@@ -116,6 +116,13 @@ def test_progress_counts_rows_that_can_be_judged() -> None:
     assert timed[tables.HOURS].tolist() == [3 * 720 / 3600], "rows that are not asked for do not count"
 
 
+def test_a_caption_says_how_many_worlds_there_are() -> None:
+    assert tables.worlds(RUNS, ["gat"]) == "3"
+    assert tables.worlds(RUNS, ["gat", "gcn"]) == "2 to 3"
+    assert tables.worlds(RUNS, ["gat", "dgi"]) == "0 to 3", "a row that has not been run"
+    assert tables.worlds(RUNS, []) == "0" == tables.worlds(tables.newest(None), ["gat"])
+
+
 def test_costs_keep_the_order_of_the_stages() -> None:
     runs = RUNS[RUNS["row"] == "gat"].assign(
         **{"seconds.train": [1.0, 2.0, 3.0], "seconds.graphs": 4.0, "peak_mb.train": [5.0, 9.0, 7.0]}

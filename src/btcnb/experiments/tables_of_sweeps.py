@@ -170,6 +170,14 @@ def spread(estimated: pd.DataFrame, row: str, metric: str) -> str:
     return NONE if others and (line.empty or line["n"].iloc[0] == 0) else NOT_RUN
 
 
+def worlds(frame: pd.DataFrame, rows: Iterable[str]) -> str:
+    """In how many worlds the given rows have been run, in words for a caption: "5", or "3 to 5"."""
+    wanted = list(rows)
+    counts = frame[frame["row"].isin(wanted)].groupby("row")["seed"].nunique().reindex(wanted, fill_value=0)
+    low, high = (int(counts.min()), int(counts.max())) if len(counts) else (0, 0)
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
 HOURS = "core time (h)"
 
 
