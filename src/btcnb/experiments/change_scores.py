@@ -50,7 +50,6 @@ class HeldOut(NamedTuple):
     y: npt.NDArray[np.bool_]  # (test,) is it the change?
     probability: dict[str, FloatArray]  # (test,) per method
     scores: dict[str, Scores]
-    threshold: float  # of the universal forest, on the held-out rows: where its FPR is the full one's
 
 
 def scored(y: npt.NDArray[np.bool_], score: FloatArray, above: float = OPERATING) -> Scores:
@@ -97,29 +96,32 @@ def split(
     return train.astype(np.int64), test.astype(np.int64)
 
 
-def held_out(rows: OutputRows, config: ForestConfig | None = None, grouped: bool = True, seed: int = 1337) -> HeldOut:
+def held_out(
+    rows: OutputRows, config: ForestConfig | None = None, grouped: bool = True, seed: int = 1337, short: bool = True
+) -> HeldOut:
     """Fit on four fifths, score on the last; the majority vote is scored on the same rows.
 
-    The universal forest is fitted and scored on rows with a universal vote; it says 1/2 of the others.
+    short: also the universal forest, fitted and scored on rows with a universal vote; it says 1/2 of the others
     """
     settings = ForestConfig() if config is None else gates.instance("config", config, ForestConfig)
     train, test = split(rows, seed, grouped)
-    y = rows.y[test]
-    usable = has_vote(rows.X, UNIVERSAL)
-    short = np.full(len(test), 0.5)
-    here = usable[test]
-    if len(np.unique(rows.y[train][usable[train]])) == 2 and here.any():
-        model = settings.classifier(full=False).fit(
-            universal(rows.X[train[usable[train]]]), rows.y[train[usable[train]]]
-        )
-        short[here] = model.predict_proba(universal(rows.X[test[here]]))[:, 1]
     full = settings.classifier().fit(rows.X[train], rows.y[train]).predict_proba(rows.X[test])[:, 1]
-    found = {"forest": full, "universal": short, "majority": majority(rows.X[test])}
-    wrong = np.sort(short[~y])[::-1]
-    allowed = int((full[~y] > settings.positive).sum())
-    threshold = float(wrong[allowed]) if allowed < len(wrong) else settings.positive
-    scores = {name: scored(y, value, settings.positive) for name, value in found.items()}
-    return HeldOut(train, test, y, found, scores, max(threshold, settings.positive))
+    found = {"forest": full, "majority": majority(rows.X[test])}
+    if gates.flag("short", short):
+        found["universal"] = _universal(rows, settings, train, test)
+    y = rows.y[test]
+    return HeldOut(train, test, y, found, {name: scored(y, value, settings.positive) for name, value in found.items()})
+
+
+def _universal(rows: OutputRows, config: ForestConfig, train: IntArray, test: IntArray) -> FloatArray:
+    """Probabilities (test,) of the universal forest."""
+    usable = has_vote(rows.X, UNIVERSAL)
+    taught, asked = train[usable[train]], usable[test]
+    found = np.full(len(test), 0.5)
+    if len(np.unique(rows.y[taught])) == 2 and asked.any():
+        model = config.classifier(full=False).fit(universal(rows.X[taught]), rows.y[taught])
+        found[asked] = model.predict_proba(universal(rows.X[test[asked]]))[:, 1]
+    return found
 
 
 def tpr_at(y: npt.NDArray[np.bool_], score: FloatArray, fpr: float) -> float:

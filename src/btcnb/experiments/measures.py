@@ -26,6 +26,7 @@ from btcnb.data import ROLES, AddressGraph, load_graph
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
+from btcnb.experiments.moser_measure import moser
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refining import refinement_numbers
@@ -71,6 +72,7 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "scores": scores,
     "thorough": thorough,
     "refinement": refinement,
+    "moser": moser,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 
