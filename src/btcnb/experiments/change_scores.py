@@ -25,7 +25,6 @@ HELD_OUT = 0.2
 OPERATING = 0.99
 FPR_POINTS = (0.001, 0.005, 0.01, 0.05)
 """False-positive rates at which the original study prints the true-positive rate (but for the last)."""
-METHODS = ("forest", "universal", "majority")
 
 
 class Scores(NamedTuple):
