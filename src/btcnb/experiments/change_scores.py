@@ -57,7 +57,8 @@ def scored(y: npt.NDArray[np.bool_], score: FloatArray, above: float = OPERATING
     if len(y) != len(score) or len(y) % 2:
         raise DataError("score", "shape", f"{len(score)} scores of {len(y)} rows", "give two rows a transaction")
     if len(np.unique(y)) < 2:
-        return Scores(*[float("nan")] * 5, len(y))
+        nothing = float("nan")
+        return Scores(nothing, nothing, nothing, nothing, nothing, len(y))
     pairs, change = score.reshape(-1, 2), y.reshape(-1, 2)
     lead = (pairs[:, 0] - pairs[:, 1]) * np.where(change[:, 0], 1, -1)
     return Scores(

@@ -54,8 +54,14 @@ class ChangeDecisions(NamedTuple):
         place = np.searchsorted(ids, self.tx)
         inside = place < len(ids)
         inside[inside] = ids[place[inside]] == self.tx[inside]
-        kept = [field[inside] for field in (self.probability, self.change, self.not_change, self.full)]
-        return ChangeDecisions(place[inside].astype(np.int64), *kept, self.counts)
+        return ChangeDecisions(
+            place[inside].astype(np.int64),
+            self.probability[inside],
+            self.change[inside],
+            self.not_change[inside],
+            self.full[inside],
+            self.counts,
+        )
 
     def above(self, threshold: float) -> ChangeDecisions:
         """The same probabilities decided at another threshold, for both forests alike."""

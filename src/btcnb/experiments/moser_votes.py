@@ -80,7 +80,8 @@ def rank_agreement(table: pd.DataFrame) -> dict[str, float]:
 
 def vote_numbers(table: pd.DataFrame) -> dict[str, float]:
     """The rates flat, `votes.NAME.RATE`, and `votes.rank_RATE` beside the published ones."""
-    flat = {f"votes.{name}.{rate}": float(table.loc[name, rate]) for name in HEURISTICS for rate in RATES}
+    rates = {rate: table[rate].to_numpy(dtype=np.float64) for rate in RATES}
+    flat = {f"votes.{name}.{rate}": float(rates[rate][i]) for i, name in enumerate(HEURISTICS) for rate in RATES}
     return flat | {f"votes.rank_{name}": value for name, value in rank_agreement(table).items()}
 
 
