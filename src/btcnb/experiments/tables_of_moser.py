@@ -22,6 +22,13 @@ Frame = pd.DataFrame | None
 FOREST = "forest"
 RATES = {"coverage": "remaining", "TPR": "TPR", "FPR": "FPR"}
 """What is compared of each vote, and the published column."""
+STEPS = {
+    "eligible": ("two outputs, none to an address of the inputs", ""),
+    "one output with the senders": ("exactly one output with the senders", ""),
+    "candidates": ("and both outputs spent", "ground truth candidates"),
+    "not yet known": ("after all filters: the ground truth", "ground truth"),
+}
+"""Filters of the ground truth in words, and what the original study counts, where it does."""
 SCORES = {"auc": "AUC", "accuracy": "accuracy", "choice": "right output", "tpr": "TPR at 0.99", "fpr": "FPR at 0.99"}
 CLUSTERINGS = {
     "common": "common inputs",
@@ -60,6 +67,22 @@ def _recorded(rate: str, heuristic: str) -> str:
     if rate != "coverage":
         return rate
     return "remaining" if heuristic in UNIVERSAL else "remaining_spent"
+
+
+def truth_beside(simulated: Frame, real: Frame, steps: Mapping[str, int]) -> pd.DataFrame:
+    """How many payments each filter of the ground truth leaves; `steps` are those of one chain (`revealed_change`)."""
+    lines = []
+    for name, (words, published) in STEPS.items():
+        lines.append(
+            {
+                "payments": words,
+                "original study": paper_value("moser_headline", quantity=published) if published else np.nan,
+                "simulated, this page": float(steps[name]),
+                "simulated, a world": mean_of(simulated, FOREST, f"truth.{name}"),
+                "real blocks": mean_of(real, "all", f"strict.{name}"),
+            }
+        )
+    return pd.DataFrame(lines)
 
 
 def scores_beside(simulated: Frame, real: Frame) -> pd.DataFrame:
@@ -106,6 +129,36 @@ def clusters_beside(simulated: Frame) -> pd.DataFrame:
         {"clusters by": words} | {shown: mean_of(simulated, FOREST, f"{name}.{key}") for key, shown in names.items()}
         for name, words in CLUSTERINGS.items()
     ]
+    return pd.DataFrame(lines)
+
+
+def merging_beside(simulated: Frame, real: Frame) -> pd.DataFrame:
+    """What the constraints had to do: the original study, a simulated world, our real blocks."""
+    lines = []
+    for words, quantity, metric in (
+        ("payments with change that the forest is sure of", "targets decided", "decided"),
+        ("cannot-links", "cannot-links", "cannot_links"),
+        ("merges blocked", "blocked merges", "blocked"),
+        ("both ends in one cluster already", "joined already", "joined"),
+    ):
+        lines.append(
+            {
+                "count": words,
+                "original study": paper_value("moser_headline", quantity=quantity),
+                "simulated, test economy": mean_of(simulated, FOREST, f"merging.{metric}"),
+                "real blocks": mean_of(real, "clusters", f"constrained.{metric}"),
+            }
+        )
+    services = {"naive": "services swallowed naive", "constrained": "most services in one cluster constrained"}
+    for how, key in (("naive", "naive"), ("constrained", "moser")):
+        lines.append(
+            {
+                "count": f"named services in one cluster, {how}",
+                "original study": paper_value("moser_headline", quantity=services[how]),
+                "simulated, test economy": mean_of(simulated, FOREST, f"{key}.swallowed"),
+                "real blocks": mean_of(real, "clusters", f"{how}.swallowed"),
+            }
+        )
     return pd.DataFrame(lines)
 
 
