@@ -114,7 +114,7 @@ def confusion_sweep(
 ) -> dict[float, dict[str, Numbers]]:
     """Per share of decisions turned round: `naive` and `moser`, each with the numbers of its clusters and `blocked`.
 
-    An economy of some weeks has few merges that the forest is sure of; so here it decides wherever one output is above
+    An economy of a few days has few merges that the forest is sure of; so here it decides wherever one output is above
     1/2 and the other is not, which is nearly everywhere. Cannot-links stay those of the sure answers.
     """
     base = multi_input_clusters(txs)
