@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,51 @@ def test_the_spender_that_looks_alike_spends_the_change(name: str, own: dict, al
     assert vote(spent(alike, unlike, **own), name) == 0
     assert vote(spent(unlike, alike, **own), name) == 1
     assert vote(spent(alike, alike, **own), name) == vote(spent(unlike, unlike, **own), name) == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "alike", "unlike"),
+    [  # the first letter is the script type: (k)ey hash, (s)cript hash, (w)itness, witness script (m), (b)are multisig
+        ("fp_segwit", ["w0"], "m1", "k1"),
+        ("fp_segwit", ["k0"], "b1", "w1"),
+        ("fp_possible_segwit", ["s0"], "w1", "k1"),
+        ("fp_multisig", ["b0"], "m1", "k1"),
+        ("fp_multisig", ["k0"], "w1", "s1"),
+        ("fp_p2pkh", ["k0"], "k1", "s1"),
+        ("fp_p2pkh", ["k0", "w0"], "k1", "w1"),
+        ("fp_p2sh", ["s0"], "s1", "w1"),
+        ("fp_p2wpkh", ["w0"], "w1", "s1"),
+        ("fp_p2wsh", ["m0"], "m1", "w1"),
+        ("fp_address_type", ["k0"], "k1", "w1"),
+        ("fp_address_type", ["s0"], "s1", "m1"),
+    ],
+)
+def test_the_spender_with_inputs_of_the_same_kind_spends_the_change(
+    name: str, own: list[str], alike: str, unlike: str
+) -> None:
+    def votes(first: str, second: str) -> int:
+        story = chain(start_block=MODERN, types=typed(*own, first, second), default_type="pubkey")
+        txs = story.pay(own, {first: 9, second: 9}).pay(first, {"z": 9}).pay(second, {"z": 9}).build()
+        return vote(txs, name)
+
+    assert (votes(alike, unlike), votes(unlike, alike)) == (0, 1)
+    assert votes(alike, alike + "'") == votes(unlike, unlike + "'") == -1
+
+
+def test_the_vector_of_types_must_agree_as_a_whole() -> None:
+    """Keys and witnesses among the inputs: neither spender has both."""
+    story = chain(start_block=MODERN, types=typed("k0", "w0", "k1", "w1"))
+    txs = story.pay(["k0", "w0"], {"k1": 9, "w1": 9}).pay("k1", {"z": 9}).pay("w1", {"z": 9}).build()
+    assert vote(txs, "fp_address_type") == -1
+    assert (vote(txs, "fp_p2pkh"), vote(txs, "fp_p2wpkh")) == (0, 1)
+
+
+def test_every_heuristic_has_an_example_above() -> None:
+    """Each of the 26 is named by a scenario of this file."""
+    text = Path(__file__).read_text(encoding="utf-8")
+    shown = [name for name in HEURISTICS if f'"{name}"' in text or name.startswith("power_of_ten_")]
+    assert tuple(shown) == HEURISTICS
+    assert "power_of_ten_{d}" in text
 
 
 def test_equal_spenders_make_no_vote_and_absence_counts_as_agreement() -> None:

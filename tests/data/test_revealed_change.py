@@ -54,6 +54,15 @@ def test_an_unspent_output_or_two_own_outputs_are_no_candidate() -> None:
     assert revealed_change(neither).remaining.tolist() == [0]
 
 
+def test_scattered_blocks_may_let_in_payments_whose_other_output_is_not_spent() -> None:
+    unspent = chain().pay("a", {"shop": 7, "change": 2}).pay(["change", ("a", 1)], {"z": 3}).build()
+    found = revealed_change(unspent, both_spent=False)
+    assert (found.tx.tolist(), found.change.tolist()) == ([0], [1])
+    assert found.steps["one output with the senders"] == found.steps["candidates"] == 1
+    assert revealed_change(unspent).steps["one output with the senders"] == 1
+    assert revealed_change(unspent).steps["candidates"] == 0
+
+
 def test_change_that_was_known_at_the_time_is_left_out() -> None:
     """Used change: a and change pay together before, or only after, the transaction in question."""
     known = chain().pay([("a", 1), ("change", 1)], {"y": 2})

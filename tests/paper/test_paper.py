@@ -29,6 +29,10 @@ SHAPES = {
     "embedding_dim": 6,
     "entity_labels": 16,
     "hyperparameters": 18,
+    "moser_freshness": 4,
+    "moser_headline": 27,
+    "moser_points": 8,
+    "moser_votes": 26,
     "negatives": 5,
 }
 
@@ -61,6 +65,31 @@ def test_scores_by_hand() -> None:
     # F1 of the positives 60/85, of the negatives 90/115
     assert paper.macro_f1(30, 15, 10, 45) == pytest.approx(100 * (60 / 85 + 90 / 115) / 2)
     assert paper.balanced_accuracy(5, 0, 5, 0) == pytest.approx(50.0)  # no negatives: only one recall counts
+
+
+def test_the_original_studys_figures_hang_together() -> None:
+    """Figures of Möser and Narayanan: rates rise together, counts are parts of one another."""
+    points = paper.table("moser_points")
+    for _, curve in points.groupby("model"):
+        assert curve["FPR"].is_monotonic_increasing and curve["TPR"].is_monotonic_increasing
+        assert (curve["TPR"] > curve["FPR"]).all()
+        assert curve["threshold"].is_monotonic_decreasing
+    told = paper.table("moser_headline").set_index("quantity")["value"]
+    assert told.index.is_unique
+    truth = ["two outputs", "ground truth candidates", "ground truth", "ground truth with a vote"]
+    targets = ["targets", "targets decided", "merged constrained"]
+    clusters = ["clusters by common inputs", "clusters constrained", "clusters naive"]
+    for names in (truth, targets, clusters):
+        assert told[names].is_monotonic_decreasing
+    # freshness in millions is the ground truth; half of the targets are decided; tags fall into fewer clusters
+    assert paper.table("moser_freshness")["millions"].sum() == pytest.approx(told["ground truth"] / 1e6, abs=0.01)
+    assert told["targets decided"] / told["targets"] == pytest.approx(0.5022, abs=5e-5)
+    assert told["named services"] - told["services swallowed naive"] + 1 == told["clusters of named services naive"]
+    # seven pairs of tags share a cluster: 273 in 266, two at most in one
+    pairs = told["named services"] - told["clusters of named services constrained"]
+    assert (pairs, told["most services in one cluster constrained"]) == (7, 2)
+    # what was decided and not merged: blocked, or joined already (some of those were merged with their cluster pair)
+    assert told["targets decided"] - told["merged constrained"] > told["blocked merges"]
 
 
 def test_dataset_columns_are_the_columns_of_our_graph() -> None:

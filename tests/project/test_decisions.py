@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from btcnb import cluster, data, experiments, learn, theory
+from btcnb.data import change_votes
+from btcnb.experiments import change_forest, change_scores, moser
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -26,10 +28,11 @@ OTHERS: dict[str, Any] = {
     "recipe": learn.TrainConfig,
 }
 """Where the further fields of a function with open keywords are declared."""
+ROOMS = (change_votes, change_forest, change_scores, moser, data, learn, cluster, theory, experiments)
 
 
 def parameters(name: str) -> set[str]:
-    found = next(getattr(room, name) for room in (data, learn, cluster, theory, experiments) if hasattr(room, name))
+    found = next(getattr(room, name) for room in ROOMS if hasattr(room, name))
     names = {item.name for item in fields(found)} if is_dataclass(found) else set(inspect.signature(found).parameters)
     return names | ({item.name for item in fields(OTHERS[name])} if name in OTHERS else set())
 

@@ -27,6 +27,7 @@ from btcnb.experiments.flips import flipped_8, flipped_20
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
+from btcnb.experiments.moser_measure import moser
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refining import refinement_numbers
@@ -74,6 +75,7 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "refinement": refinement,
     "flipped_8": flipped_8,
     "flipped_20": flipped_20,
+    "moser": moser,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 

@@ -83,11 +83,21 @@ def supercluster(txs: Transactions, variant: Variant = "local") -> Supercluster:
     largest), as public tags name a service's largest cluster.
     """
     instance("txs", txs, Transactions)
+    base = multi_input_clusters(txs)
+    merged, coverage = _merged(txs, base, variant)
+    return services_together(txs, base, merged, coverage)
+
+
+def services_together(
+    txs: Transactions, base: IntArray, merged: IntArray, coverage: float = float("nan")
+) -> Supercluster:
+    """The cluster of `merged` in which most named services have their homes; homes are clusters of `base`.
+
+    base, merged: one label per address, 0..k-1; coverage is handed through
+    """
     label = None if txs.truth is None else txs.truth.label
     if label is None:
         raise DataError(txs.source, "truth.label", "is missing", "give public names of addresses, or simulate")
-    base = multi_input_clusters(txs)
-    merged, coverage = _merged(txs, base, variant)
     labelled = np.flatnonzero(np.asarray(label, dtype=object) != "")
     if not len(labelled):
         raise DataError(txs.source, "truth.label", "names nobody", "label some addresses")

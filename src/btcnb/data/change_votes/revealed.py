@@ -25,7 +25,7 @@ from btcnb.data.change_votes.two_outputs import (
 from btcnb.data.heuristics import heuristic_merges
 from btcnb.data.transactions import UNKNOWN, IntArray, Transactions
 from btcnb.errors import DataError
-from btcnb.gates import instance
+from btcnb.gates import flag, instance
 
 MIXED_SHARE = 0.1
 """A cluster is dropped when so many of its transactions pay both outputs to itself: something else goes on there."""
@@ -55,7 +55,7 @@ class RevealedChange(NamedTuple):
         return KnownChange(self.tx, self.change)
 
 
-def revealed_change(txs: Transactions) -> RevealedChange:
+def revealed_change(txs: Transactions, both_spent: bool = True) -> RevealedChange:
     """Change outputs that common inputs reveal, but had not yet revealed when the transaction was made.
 
     Candidates have exactly two outputs, both spent in the data, no input address among them, and exactly one output in
@@ -63,14 +63,19 @@ def revealed_change(txs: Transactions) -> RevealedChange:
     transactions they send (our reading of "their transactions") have two outputs, both to the cluster itself, are
     dropped. Of the rest those count whose change address common inputs had not joined with the senders by then; that
     includes all fresh ones.
+
+    both_spent: False lets in payments whose other output is not spent in the data. Scattered blocks have hardly any
+        with both spent; what is let in has no fingerprint votes.
     """
     instance("txs", txs, Transactions)
+    flag("both_spent", both_spent)
     base, two = multi_input_clusters(txs), two_outputs(txs)
-    own = np.where(_one_sender(txs, base)[two.tx], input_clusters(txs, two.tx, base), UNKNOWN)
+    own = np.where(one_sender(txs, base)[two.tx], input_clusters(txs, two.tx, base), UNKNOWN)
     address = txs.outputs["address"].to_numpy()[two.rows]
     inside = (base[address] == own[:, None]) & (address >= 0)
     remaining = two.tx[(own >= 0) & ~inside.any(axis=1)]
-    candidate = (inside.sum(axis=1) == 1) & (txs.spent_by()[two.rows] != UNKNOWN).all(axis=1)
+    shown = inside.sum(axis=1) == 1
+    candidate = shown & (txs.spent_by()[two.rows] != UNKNOWN).all(axis=1) if both_spent else shown
     clean = candidate & ~_mixed(txs, base)[np.maximum(own, 0)]
     rows = np.flatnonzero(clean)
     change = inside[rows].argmax(axis=1)
@@ -89,6 +94,7 @@ def revealed_change(txs: Transactions) -> RevealedChange:
         remaining=remaining,
         steps={
             "eligible": len(two.tx),
+            "one output with the senders": int(shown.sum()),
             "candidates": int(candidate.sum()),
             "without mixed clusters": int(clean.sum()),
             "not yet known": len(tx),
@@ -177,7 +183,7 @@ def _mixed(txs: Transactions, base: IntArray) -> BoolArray:
     return np.bincount(sender[both], minlength=size) >= MIXED_SHARE * np.maximum(sent, 1)
 
 
-def _one_sender(txs: Transactions, base: IntArray) -> BoolArray:
+def one_sender(txs: Transactions, base: IntArray) -> BoolArray:
     """Per transaction: whether the known input addresses lie in one cluster, as they do outside CoinJoins."""
     address, tx = txs.inputs["address"].to_numpy(), txs.inputs["tx"].to_numpy()
     rows = np.flatnonzero(address >= 0)

@@ -1,0 +1,240 @@
+"""Möser and Narayanan's random forest: which of two outputs is the change?
+
+    forest = train_forest([txs, other])                   # on what later common inputs reveal in them
+    forest.probabilities(txs, change_votes(txs))          # (E, 2)
+
+Two forests, as published: the full one sees 26 votes and nine features; the universal one sees the nine heuristics that
+need no spending transaction, and serves where an output is not spent yet. Settings are those of the authors' public
+notebooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.ensemble import RandomForestClassifier
+
+from btcnb import gates
+from btcnb.data import Transactions
+from btcnb.data.change_votes import (
+    UNIVERSAL,
+    ChangeVotes,
+    KnownChange,
+    change_votes,
+    has_vote,
+    output_rows,
+    revealed_change,
+    universal,
+)
+from btcnb.errors import DataError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+PUBLISHED_UNIVERSAL_THRESHOLD = 0.9977
+"""Where the universal forest has the false-positive rate that the full one has at 0.99, in the original study."""
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class ForestConfig:
+    """Settings of the two forests and of their use; defaults are the published ones."""
+
+    trees: int = 100
+    max_features: int = 7
+    """inputs tried at a split of the full forest"""
+    universal_features: int = 6
+    """inputs tried at a split of the universal forest"""
+    min_samples_split: int = 20
+    min_samples_leaf: int = 10
+    positive: float = 0.99
+    """an output is change above this probability (full forest)"""
+    negative: float = 0.01
+    """below this probability it is not, and a cannot-link says so"""
+    seed: int = 1337
+
+    def __post_init__(self) -> None:
+        for name in ("trees", "max_features", "universal_features", "min_samples_leaf"):
+            gates.whole(name, getattr(self, name), "[1, 100000]")
+        gates.whole("min_samples_split", self.min_samples_split, "[2, 100000]")
+        gates.whole("seed", self.seed, "[0, 2147483647]")
+        gates.real("positive", self.positive, "[0.5, 1)")
+        gates.real("negative", self.negative, "[0, 0.5]")
+
+    def classifier(self, full: bool = True) -> RandomForestClassifier:
+        """An unfitted forest of scikit-learn, on one thread."""
+        return RandomForestClassifier(
+            n_estimators=self.trees,
+            max_features=self.max_features if full else self.universal_features,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            random_state=self.seed,
+            n_jobs=1,
+        )
+
+
+class OutputRows(NamedTuple):
+    """Outputs whose part is known: two rows for each transaction, one of them change."""
+
+    X: npt.NDArray[np.float32]  # (2n, 35) votes and features, see `output_rows`
+    y: BoolArray  # (2n,) is it the change?
+    group: IntArray  # (2n,) cluster of the senders, by common inputs: numbered over all chains
+    dropped: dict[str, int]  # transactions that were left out, by reason
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def transactions(self) -> int:
+        return len(self.y) // 2
+
+    @property
+    def base_rate(self) -> float:
+        """Share of the more frequent class: what saying the same of every row is right about; NaN of no rows."""
+        return float(max(self.y.mean(), 1 - self.y.mean())) if len(self.y) else float("nan")
+
+    def of(self, chosen: BoolArray) -> OutputRows:
+        """The rows of a mask (2n,)."""
+        return OutputRows(self.X[chosen], self.y[chosen], self.group[chosen], self.dropped)
+
+
+def labelled_rows(txs: Transactions, known: KnownChange, senders: IntArray, votes: ChangeVotes) -> OutputRows:
+    """Rows of the transactions whose change is known; those without any vote are left out and counted.
+
+    senders: (n,) cluster of the senders of each transaction in `known`
+    """
+    chosen = votes.of(known.tx)
+    X = output_rows(txs, chosen)
+    y = np.stack([known.change == 0, known.change == 1], axis=1).ravel()
+    voted = has_vote(X)
+    rows = OutputRows(X, y, np.repeat(senders, 2), {"without any vote": int((~voted).sum()) // 2})
+    return rows.of(voted)
+
+
+def revealed_rows(txs: Transactions, both_spent: bool = True) -> OutputRows:
+    """The ground truth of a chain, from what later common inputs reveal; see `revealed_change`. May be empty."""
+    found = revealed_change(txs, both_spent)
+    return labelled_rows(txs, found.known, found.cluster, change_votes(txs))
+
+
+def gathered(parts: Sequence[OutputRows]) -> OutputRows:
+    """Rows of several chains in one; clusters of different chains stay apart."""
+    start, groups = 0, []
+    for part in parts:
+        numbers, found = np.unique(part.group, return_inverse=True)
+        groups.append(found.reshape(-1) + start)
+        start += len(numbers)
+    reasons = dict.fromkeys(reason for part in parts for reason in part.dropped)
+    return OutputRows(
+        np.concatenate([part.X for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate(groups).astype(np.int64),
+        {reason: sum(part.dropped.get(reason, 0) for part in parts) for reason in reasons},
+    )
+
+
+@dataclass(frozen=True)
+class ChangeForest:
+    """Two fitted forests, and from which probability on each is believed."""
+
+    full: RandomForestClassifier
+    universal: RandomForestClassifier
+    config: ForestConfig
+    universal_threshold: float
+    counts: dict[str, int] = field(default_factory=dict)
+    """transactions that taught, clusters they come from, transactions left out"""
+
+    def probabilities(self, txs: Transactions, votes: ChangeVotes) -> FloatArray:
+        """(E, 2): how likely each output is change; NaN for transactions in which no usable heuristic votes.
+
+        The full forest speaks where both outputs are spent in the data, the universal one elsewhere.
+        """
+        gates.instance("txs", txs, Transactions)
+        X = output_rows(txs, gates.instance("votes", votes, ChangeVotes))
+        spent = np.repeat(votes.both_spent, 2)
+        found = np.full(len(X), np.nan)
+        for rows, forest, chosen in (
+            (X, self.full, spent & has_vote(X)),
+            (universal(X), self.universal, ~spent & has_vote(X, UNIVERSAL)),
+        ):
+            if chosen.any():
+                found[chosen] = forest.predict_proba(rows[chosen])[:, 1]
+        return found.reshape(-1, 2)
+
+    def threshold(self, votes: ChangeVotes) -> FloatArray:
+        """(E,) the probability above which an output of each transaction is taken for change."""
+        return np.where(votes.both_spent, self.config.positive, self.universal_threshold)
+
+
+def train_forest(
+    chains: Transactions | Iterable[Transactions], config: ForestConfig | None = None, both_spent: bool = True
+) -> ChangeForest:
+    """Fit both forests on all that common inputs reveal in one or more chains.
+
+    both_spent: as in `revealed_change`
+    """
+    several = [chains] if isinstance(chains, Transactions) else gates.items("chains", chains)
+    if not several:
+        raise DataError("chains", "transactions", "there are none", "give one chain at least")
+    return fit_forest(gathered([revealed_rows(txs, both_spent) for txs in several]), config)
+
+
+def fit_forest(rows: OutputRows, config: ForestConfig | None = None) -> ChangeForest:
+    """Fit both forests on known rows; both classes are needed. The universal one skips rows that it has no vote in."""
+    settings = ForestConfig() if config is None else gates.instance("config", config, ForestConfig)
+    usable = has_vote(rows.X, UNIVERSAL)
+    for name, part in (("votes", rows), ("universal votes", rows.of(usable))):
+        if len(np.unique(part.y)) < 2:
+            problem = f"{part.transactions} transactions with known change have {name}"
+            raise DataError("ground truth", "change", problem, "give more or longer chains")
+    spoken = rows.of(usable)
+    threshold, _ = equal_error_threshold(rows, settings)
+    return ChangeForest(
+        full=settings.classifier().fit(rows.X, rows.y),
+        universal=settings.classifier(full=False).fit(universal(spoken.X), spoken.y),
+        config=settings,
+        universal_threshold=threshold,
+        counts={"transactions": rows.transactions, "clusters": len(np.unique(rows.group)), **rows.dropped},
+    )
+
+
+def equal_error_threshold(rows: OutputRows, config: ForestConfig) -> tuple[float, float]:
+    """The threshold of the universal forest with at most the full one's false-positive rate, and that rate.
+
+    Both are predicted for clusters that they were not fitted on (five folds). Never below the full forest's threshold.
+    Where there are too few clusters for folds, the published one, with NaN.
+    """
+    full, short = (fold_probabilities(rows, config, which) for which in (True, False))
+    if full is None or short is None:
+        return max(PUBLISHED_UNIVERSAL_THRESHOLD, config.positive), float("nan")
+    wrong, spoken = ~rows.y, has_vote(rows.X, UNIVERSAL) & ~rows.y
+    rate = float((full[wrong] > config.positive).mean())
+    scores = np.sort(short[spoken])[::-1]  # from the most to the least suspicious mistake
+    allowed = int(np.floor(rate * len(scores)))
+    threshold = float(scores[allowed]) if allowed < len(scores) else config.positive
+    return min(max(threshold, config.positive), 1.0), rate
+
+
+def fold_probabilities(rows: OutputRows, config: ForestConfig, full: bool = True) -> FloatArray | None:
+    """(2n,) the probability of each row from a forest that saw no row of its cluster; None where folds are impossible.
+
+    Rows that the universal forest has no vote in get 0.5.
+    """
+    from sklearn.model_selection import GroupKFold
+
+    use = np.ones(len(rows), dtype=bool) if full else has_vote(rows.X, UNIVERSAL)
+    X: Any = rows.X if full else universal(rows.X)
+    number = min(FOLDS, len(np.unique(rows.group[use])))
+    if number < 2:
+        return None
+    found = np.full(len(rows), 0.5)
+    place = np.flatnonzero(use)
+    for train, test in GroupKFold(number).split(place, groups=rows.group[use]):
+        model = config.classifier(full).fit(X[place[train]], rows.y[place[train]])
+        found[place[test]] = model.predict_proba(X[place[test]])[:, 1]
+    return found
