@@ -39,6 +39,8 @@ WORLD = 7
 """Seed of the simulated graph beside the real one: the world of the other chapters, and of the shipped encoder."""
 PRICE_USD = 20_000.0
 """For all blocks at once, about the middle of what a bitcoin cost in those years."""
+LEAST = 5
+"""Addresses of the smaller side of a merge that is listed: in pairs of two addresses there is little to see."""
 LABELS = "labels"
 SOURCE = (
     "raw mainnet blocks that lost a fork, bitcoin-data/stale-blocks (CC0); labels of graphsense-tagpacks (MIT), "
@@ -91,6 +93,7 @@ def all_blocks(chain: Chain) -> dict[str, Any]:
         "refined": {name: value for name, value in outcome.counts().items() if value is not None},
         "threshold": outcome.found.threshold,
         "price_usd": PRICE_USD,
+        "least addresses of a listed side": LEAST,
         "services": pairs | {"labelled addresses that are in no block": absent, "labels in the file": len(named)},
         "merges": _merges(chain, outcome).to_dict("records"),
     }
@@ -100,7 +103,7 @@ def all_blocks(chain: Chain) -> dict[str, Any]:
 def _merges(chain: Chain, outcome: Outcome) -> pd.DataFrame:
     txs = chain_transactions(chain)
     nodes = pd.Index(txs.addresses).get_indexer(pd.Index(outcome.material.names)).astype(np.int64)
-    return look_up(txs, outcome.found, nodes, HeuristicConfig(price_usd=PRICE_USD))
+    return look_up(txs, outcome.found, nodes, HeuristicConfig(price_usd=PRICE_USD), LEAST)
 
 
 def rounded(value: Any) -> Any:

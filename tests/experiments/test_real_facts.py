@@ -122,5 +122,6 @@ def test_suspicious_merges_name_the_transaction_that_tied_the_two_sides() -> Non
     (line,) = table.itertuples()
     assert (line.block, line.transaction, line.rule) == (102, "5" * 64, "common_input")
     assert (line.addresses, line.of, line.links) == (2, 4, 1)
+    assert len(look_up(txs, found, nodes, least=2)) == 1 and look_up(txs, found, nodes, least=3).empty
     first, second = sides(found.forest, 0, 2)
     assert {frozenset(first.tolist()), frozenset(second.tolist())} == {frozenset({0, 1}), frozenset({2, 3})}

@@ -75,7 +75,7 @@ def test_both_is_taught_by_six_graphs_in_turn() -> None:
 
 def test_without_training_the_teacher_does_not_matter() -> None:
     first, second = (lasting(measure(job(f"transfer_{who}", "untrained"))) for who in ("simulated", "real"))
-    assert first == second and first["epochs_run"] == 0
+    assert str(first) == str(second) and first["epochs_run"] == 0  # losses are NaN
 
 
 def test_communities_have_a_resolution_for_each_kind_of_graph() -> None:

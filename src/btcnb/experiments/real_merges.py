@@ -89,20 +89,27 @@ def _below(Z: npt.NDArray[np.float64], node: int) -> IntArray:
 
 
 def look_up(
-    txs: Transactions, found: Refined, nodes: IntArray, config: HeuristicConfig | None = None, most: int = 10
+    txs: Transactions,
+    found: Refined,
+    nodes: IntArray,
+    config: HeuristicConfig | None = None,
+    least: int = 1,
+    most: int = 10,
 ) -> pd.DataFrame:
     """The most suspicious merges, one a cluster, with the transaction by which the rules first tied the two together.
 
     found: a refinement whose leaves are addresses; nodes: (n,), address id in `txs` of each of its points
+    least: addresses that the smaller side must have
     Columns: suspicion, height, threshold, addresses (of the smaller side), of (addresses of the cluster), links
     (transactions by which rules tie the smaller side to the rest of its cluster), block, transaction (hash of the
     first of them), rule.
     """
-    gates.instance("txs", txs, Transactions), gates.whole("most", most, "[1, 1000]")
+    gates.instance("txs", txs, Transactions), gates.whole("least", least), gates.whole("most", most, "[1, 1000]")
     merges = heuristic_merges(txs, DEFAULT_RULES, config)
     place = {int(label): tree for tree, label in enumerate(found.forest.clusters)}
     rows = []
-    for line in found.flagged.drop_duplicates("cluster").head(most).itertuples():
+    large = found.flagged[found.flagged["size_right"] >= least]
+    for line in large.drop_duplicates("cluster").head(most).itertuples():
         tree = place[int(line.cluster)]  # type: ignore[arg-type]
         small = sides(found.forest, tree, _row_of(found.forest, tree, line))[1]
         rest = np.setdiff1d(found.forest.leaves(tree), small)

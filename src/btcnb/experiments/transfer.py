@@ -128,8 +128,9 @@ def _by_encoders(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], runs
             result = evaluation(X, graph, partition=found, config=job.recipe.cluster, seed=job.seed, progress=False)
             numbers |= {f"{name}.{key}": value for key, value in _of_record(result.record).items()}
             numbers |= agreement(name, graph, result.partition, job.recipe)
-    with laps("thorough"):
-        numbers["real.whole_DP"] = _whole_purity(X, tests["real"], job.recipe)
+        if name == "real":
+            with laps("thorough"):
+                numbers["real.whole_DP"] = _whole_purity(X, graph, job.recipe)
     return numbers
 
 
@@ -154,13 +155,14 @@ def in_one_row(embeddings: list[FloatArray]) -> FloatArray:
 
 
 def agreement(name: str, graph: AddressGraph, flat: IntArray, recipe: Recipe) -> Numbers:
-    """Flat clusters (n,) against the heuristics' (and owners', where they are known) on the nodes that are scored."""
+    """Flat clusters (n,) against the heuristics' on the nodes that are scored, and against owners, where known."""
     scored = scored_nodes(graph, recipe.cluster.min_degree)
     mine, theirs = flat[scored], graph.labels()[scored]
     scores: Numbers = {"NMI": nmi(theirs, mine), "AMI": ami(theirs, mine), "ARI": ari(theirs, mine)}
     scores["found"] = len(np.unique(mine))
-    if graph.truth is not None and (graph.truth[scored] >= 0).all():
-        scores["owner_ARI"] = ari(graph.truth[scored], mine)
+    if graph.truth is not None:
+        owner = graph.truth[scored]
+        scores["owner_ARI"] = ari(owner[owner >= 0], mine[owner >= 0])
     return {f"{name}.{key}": value for key, value in scores.items()}
 
 
