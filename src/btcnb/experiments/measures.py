@@ -32,6 +32,7 @@ from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refining import refinement_numbers
 from btcnb.experiments.stages import coarse, community_baseline, trained
+from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
 from btcnb.learn import embed, prepare
 from btcnb.learn.baselines import BASELINES
 
@@ -76,6 +77,10 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "flipped_8": flipped_8,
     "flipped_20": flipped_20,
     "moser": moser,
+    "transfer_simulated": transfer_simulated,
+    "transfer_real": transfer_real,
+    "transfer_both": transfer_both,
+    "transfer_side_by_side": transfer_side_by_side,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 
