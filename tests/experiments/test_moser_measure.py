@@ -101,6 +101,9 @@ def test_real_rates_of_fingerprints_are_not_shown() -> None:
     votes = tables.votes_beside(None, pd.DataFrame([{"row": "all", "seed": 0, **cells}]))
     assert votes["coverage real"].notna().all()
     assert tuple(votes.index[votes["TPR real"].notna()]) == UNIVERSAL
+    compact = tables.votes_compact(votes).set_index("heuristic")
+    assert compact.loc["optimal_change"].tolist() == ["0.133 / – / 0.500", "0.306 / – / 0.500", "0.026 / – / 0.500"]
+    assert compact.loc["fp_rbf", "TPR"] == "0.075 / – / –"
 
 
 def test_rows_of_the_true_change_are_drawn_by_seed() -> None:
