@@ -23,6 +23,7 @@ from btcnb.cluster.forest import dendrograms
 from btcnb.cluster.information import ami
 from btcnb.cluster.purity import exact_purity, labelled
 from btcnb.data import ROLES, AddressGraph, load_graph
+from btcnb.experiments.entity import entity, entity_table
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
@@ -71,6 +72,8 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "scores": scores,
     "thorough": thorough,
     "refinement": refinement,
+    "entity": entity,
+    "entity_table": entity_table,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 
