@@ -1,7 +1,7 @@
 """Trees and silhouettes of all their levels out of one distance matrix, compiled.
 
-**Trees.** Nearest-neighbour chains need fresh rows only where they look. So a merge updates one row, and every other row
-catches up with the merges it missed when the chain comes to it: all work runs along rows, never down a column.
+**Trees.** Nearest-neighbour chains need fresh rows only where they look. So a merge updates one row, and every other
+row catches up with the merges it missed when the chain comes to it: all work runs along rows, never down a column.
 
 **Silhouettes.** Seen from the root, a point's distance b to the nearest other cluster is a running minimum: when a
 cluster is split, one of its parts is no farther than the whole was. One walk down the tree therefore gives b(i) on

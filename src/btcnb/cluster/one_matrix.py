@@ -20,7 +20,7 @@ from btcnb.cluster import _gate
 from btcnb.cluster._gate import Float64, Int64, Trees
 from btcnb.cluster._one_matrix import best_threshold, forest_trees, grown, with_copies
 from btcnb.cluster._trees import below
-from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN, Work, _no_rows, above_root, global_threshold
+from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN, Work, _no_rows, global_threshold
 from btcnb.cluster.linkage import LINKAGES, distinct_rows
 
 MOST_POINTS = 20_000
@@ -92,7 +92,7 @@ def whole_cuts(
             threshold = float(best_threshold(matrix.distances, matrix.weight, distinct))
         else:
             threshold = float(CUTS[name].thresholds(Work(_no_rows, tree, one, alpha, depth))[0])
-        found[name] = _flat(tree, name, max(threshold, above_root(np.zeros(0))), depth)
+        found[name] = _flat(tree, name, threshold, depth)
     return found
 
 
