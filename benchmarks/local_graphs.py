@@ -4,8 +4,8 @@
     python benchmarks/local_graphs.py --size tiny --dry # a look
 
 Encoder and economy are made first, which is not part of the time. Then as many processes as there are cores (two at
-most), each on one thread, share the labelled transactions. Measured are the whole of Table 2 (three linkages, four cuts,
-inside and outside of heuristic clusters) and its average linkage alone. To reach: 20 graphs a second on two cores.
+most), each on one thread, share the labelled transactions. Measured are the whole of Table 2 (three linkages, four
+cuts, inside and outside of heuristic clusters) and its average linkage alone. To reach: 20 graphs a second on 2 cores.
 The plain path (`build_graph`, `embed`, `linkage`, `cut_…`, `refine`) clusters a few of the same graphs, one at a time.
 Writes results/benchmarks/local_graphs.json.
 """

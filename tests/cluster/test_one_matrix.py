@@ -1,4 +1,4 @@
-"""Trees and cuts out of one matrix are those of `linkage`, `cut_…` and `refine`, with equal points and tiny sets too."""
+"""Trees and cuts out of one matrix are those of `linkage`, `cut_…` and `refine`, with equal points and tiny sets."""
 
 from __future__ import annotations
 
