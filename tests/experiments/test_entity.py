@@ -6,10 +6,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import chain
 
 from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
 from btcnb.data.entity_pairs import entity_counts, local_heuristics
@@ -30,6 +30,9 @@ from btcnb.experiments.jobs import Job
 from btcnb.experiments.local_graphs import HEURISTICS
 from btcnb.experiments.measures import Numbers, measure
 from btcnb.learn import Encoder
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from builders import chain
 
 DATA = Source(size="tiny", seed=3)
 RECIPE = recipe(DATA, seed=3)

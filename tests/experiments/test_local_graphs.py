@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
-from builders import chain
 
 from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat, linkage, refine
 from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, local_samples
@@ -15,6 +16,9 @@ from btcnb.experiments import baseline, recipe, trained
 from btcnb.experiments import local_graphs as module
 from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES, Local, LocalGraphs
 from btcnb.learn import Encoder, embed
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from builders import chain
 
 RECIPE = recipe(Source(size="tiny", seed=3), seed=3)
 PRICE = 9_000.0
