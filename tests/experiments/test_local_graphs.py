@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat, linkage, refine
 from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, local_samples
-from btcnb.errors import BtcnbError
+from btcnb.errors import BtcnbError, DataError
 from btcnb.experiments import baseline, recipe, trained
 from btcnb.experiments import local_graphs as module
 from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES, Local, LocalGraphs
@@ -130,6 +131,20 @@ def test_zero_rows_are_counted_and_quiet(pieces: list[Transactions], recwarn: py
     graphs = [build_graph(txs, heuristic_clusters(txs), PRICE) for txs in pieces]
     assert [local.zero_rows for local in found] == [int((~embed(model, graph).any(axis=1)).sum()) for graph in graphs]
     assert not [each for each in recwarn if "zeros" in str(each.message)]
+
+
+def test_encoders_that_see_edges_and_landmarks_are_served(pieces: list[Transactions]) -> None:
+    config = replace(RECIPE.train, edge_features=True, landmarks=2)
+    model = Encoder(config, 22, 9).eval()
+    local = next(LocalGraphs(model, heuristic_clusters, PRICE, ("average",), ("gap",)).run(pieces))
+    X = embed(model, build_graph(pieces[0], heuristic_clusters(pieces[0]), PRICE))
+    assert local.rows == pytest.approx(X, abs=1e-5)
+
+
+def test_a_piece_with_addresses_that_do_not_occur_is_refused(model: Encoder, pieces: list[Transactions]) -> None:
+    more = replace(pieces[0], addresses=np.append(pieces[0].addresses, "nobody"), truth=None)
+    with pytest.raises(DataError, match="1 of a piece occur in none of its transactions"):
+        next(LocalGraphs(model, heuristic_clusters, PRICE).run([more]))
 
 
 def test_no_pieces_are_no_work(model: Encoder) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,9 +24,10 @@ from btcnb import gates
 from btcnb.cluster import CUTS, LINKAGES
 from btcnb.cluster._gate import directed
 from btcnb.cluster.one_matrix import OneMatrix, Room, inner_cuts, one_matrix, whole_cuts
-from btcnb.data import Transactions, build_graph
+from btcnb.data import Transactions, build_graph, features
+from btcnb.errors import DataError
 from btcnb.learn import Encoder, embed, prepare
-from btcnb.learn.graphs import PreparedGraph, disjoint_union
+from btcnb.learn.graphs import PreparedGraph, disjoint_union, prepare_arrays
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -37,8 +38,8 @@ PAPER_LINKAGES = ("average", "ward", "complete")
 PAPER_CUTS = ("silhouette", "inconsistency", "inconsistency-height", "gap")
 """The paper's three cuts; the inconsistency cut in both readings, see `btcnb.cluster.cut_inconsistency`."""
 GNN, HYBRID, HEURISTICS = "gnn", "hybrid", "heuristics"
-NODES_AT_ONCE = 8_000
-"""Nodes embedded side by side: enough to spare small graphs the price of a call, few enough for the cache."""
+NODES_AT_ONCE = 3_000
+"""Nodes embedded side by side: enough to spare small graphs the price of a call, few enough to stay in fast memory."""
 
 
 class Local(NamedTuple):
@@ -105,10 +106,20 @@ class LocalGraphs:
             yield group
 
     def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
-        """Its nodes are the addresses of the piece, all of them: a piece holds no address that does not occur."""
+        """Its nodes are the addresses of the piece, all of them.
+
+        As `prepare`, which also checks graphs that come from anywhere; ours comes from `build_graph`.
+        """
         config = self.model.config
         graph = build_graph(txs, labels, self.price_usd)
-        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
+        if graph.num_nodes != txs.num_addresses:
+            problem = f"{txs.num_addresses - graph.num_nodes} of a piece occur in none of its transactions"
+            raise DataError(txs.source, "addresses", problem, "cut pieces by `select` or `sample_around`")
+        if config.edge_features or config.landmarks:
+            return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
+        edges = np.stack([graph.edges["a"].to_numpy(), graph.edges["b"].to_numpy()])  # ids are positions
+        prepared = prepare_arrays(features(graph, unit=config.unit), edges, labels, None, config.symmetrise)
+        return replace(prepared, unit=config.unit)
 
     def _clustered(self, txs: Transactions, labels: IntArray, embedded: FloatArray, room: Room) -> Local:
         with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ REPEATS = 20
 """Random splits of each draw whose mean is the control."""
 
 
-def scored(name: str, counts: npt.NDArray[np.floating]) -> Numbers:
+def scored(name: str, counts: npt.NDArray[Any]) -> Numbers:
     """Mean over draws of `counts` (draws, 4), which may be fractions: shares in % of pairs, bACC, F1, their sd.
 
     A draw without a pair of one kind has no bACC and no F1: it is left out of their means. Where no draw has them,
@@ -40,13 +41,13 @@ def scored(name: str, counts: npt.NDArray[np.floating]) -> Numbers:
     return numbers
 
 
-def both_kinds(counts: npt.NDArray[np.floating]) -> bool:
+def both_kinds(counts: npt.NDArray[Any]) -> bool:
     """Whether there are pairs of one name and pairs of two."""
     tp, fp, fn, tn = counts
     return bool(tp + fn > 0 and fp + tn > 0)
 
 
-def undefined_draws(counts: npt.NDArray[np.floating]) -> int:
+def undefined_draws(counts: npt.NDArray[Any]) -> int:
     """Draws without a pair of one kind: their bACC is not defined."""
     return sum(not both_kinds(row) for row in counts)
 
@@ -82,13 +83,13 @@ def separation(distances: Sequence[float] | FloatArray, same: Sequence[bool] | B
     return float(roc_auc_score(apart, np.asarray(distances, dtype=np.float64)))
 
 
-def cosine(rows: npt.NDArray[np.floating], pairs: IntArray) -> FloatArray:
+def cosine(rows: npt.NDArray[Any], pairs: IntArray) -> FloatArray:
     """Cosine distance of pairs (k, 2) of unit rows."""
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
     return np.asarray(1.0 - np.einsum("ij,ij->i", a, b), dtype=np.float64)
 
 
-def table_of(counts: Mapping[str, npt.NDArray[np.floating]]) -> Numbers:
+def table_of(counts: Mapping[str, npt.NDArray[Any]]) -> Numbers:
     """`scored` of every clustering."""
     numbers: Numbers = {}
     for name, each in counts.items():
@@ -96,5 +97,5 @@ def table_of(counts: Mapping[str, npt.NDArray[np.floating]]) -> Numbers:
     return numbers
 
 
-def _mean(values: npt.NDArray[np.floating]) -> float | None:
+def _mean(values: npt.NDArray[Any]) -> float | None:
     return float(values.mean()) if len(values) else None
