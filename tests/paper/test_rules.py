@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from btcnb import paper
+from btcnb.errors import DataError
 from btcnb.paper.claims import read
 from btcnb.paper.rules import NOT, PARTLY, REPRODUCED, UNTESTED, Judgement
 from btcnb.paper.statistics import estimate, slopes, unequal_variances
 
 Runs = dict[str, dict[str, list[float]]]
+ENTRY = {"id": "C001", "where": "Table 1", "claim": "x", "data": "simulated", "importance": "low", "chapter": "11"}
 
 
 def frame(runs: Runs, **more: Any) -> pd.DataFrame:
@@ -31,8 +33,7 @@ def frame(runs: Runs, **more: Any) -> pd.DataFrame:
 
 
 def judged(rule: dict[str, Any], runs: Runs | pd.DataFrame | None, **others: Runs) -> Judgement:
-    entry = {"id": "C001", "where": "Table 1", "claim": "x", "data": "simulated", "importance": "low", "chapter": "11"}
-    (claim,) = read({"decided": paper.claim("C001").decided, "claims": [{**entry, "rule": rule}]}).values()
+    (claim,) = read({"decided": paper.claim("C001").decided, "claims": [{**ENTRY, "rule": rule}]}).values()
     grids = {
         "g": frame(runs) if isinstance(runs, dict) else runs,
         **{name: frame(each) for name, each in others.items()},
@@ -348,6 +349,34 @@ def test_best(a: tuple[float, ...], expected: str) -> None:
     assert verdict({**BEST, "among": "all"}, runs) == expected
     lowest: Runs = {name: {"DP": [-value for value in each["DP"]]} for name, each in runs.items()}
     assert verdict({**BEST, "direction": "min"}, lowest) == expected
+
+
+WITHIN = {"kind": "every", "grid": "g", "row": "a", "metrics": ["x.bACC", "x.F1"], "others": ["y", "z.w"], "sign": "+"}
+
+
+def test_one_clustering_against_all_others_of_its_run() -> None:
+    """bACC and F1 of x minus those of y and of z.w, four differences; three of them clear is more than half."""
+    high, low = [0.30, 0.31, 0.32], [0.0] * 3
+    runs: Runs = {"a": {"x.bACC": high, "x.F1": high, "y.bACC": low, "y.F1": low, "z.w.bACC": low, "z.w.F1": low}}
+    found = judged(WITHIN, runs)
+    assert found.verdict == REPRODUCED
+    assert found.evidence.startswith("4 of 4 comparisons are clear; the least, x.bACC minus y.bACC, has x.bACC +0.310")
+    runs["a"]["z.w.F1"] = [0.5] * 3
+    assert verdict(WITHIN, runs) == PARTLY
+    runs["a"]["y.F1"] = [0.5] * 3
+    assert verdict(WITHIN, runs) == NOT
+    del runs["a"]["y.bACC"]
+    assert judged(WITHIN, runs).evidence == "y.bACC of “a” was not recorded"
+
+
+def test_the_words_of_one_clustering_against_others() -> None:
+    (claim,) = read({"decided": paper.claim("C001").decided, "claims": [{**ENTRY, "rule": WITHIN}]}).values()
+    assert paper.rule_words(claim.rule) == (
+        "X.bACC and x.F1 of “a” minus those of y and z.w: every one above 0 with its whole interval; "
+        "partly: more than half of them are."
+    )
+    with pytest.raises(DataError, match="name others than the metrics themselves"):
+        read({"decided": claim.decided, "claims": [{**ENTRY, "rule": {**WITHIN, "others": ["x"]}}]})
 
 
 def test_the_best_of_a_group_meets_the_best_of_the_others() -> None:

@@ -1,0 +1,232 @@
+"""Entity labels: no leak between training and judging, the trial against the plain protocol, controls, bad input."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
+from btcnb.data.entity_pairs import entity_counts, local_heuristics
+from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.experiments import entity as module
+from btcnb.experiments import recipe, trained
+from btcnb.experiments.entity import (
+    FURTHER_WORLD,
+    HYBRID,
+    INTERVAL,
+    Trial,
+    encoder_of,
+    entity_trial,
+    heuristic_pairs,
+    judged_source,
+)
+from btcnb.experiments.jobs import Job
+from btcnb.experiments.local_graphs import HEURISTICS
+from btcnb.experiments.measures import Numbers, measure
+from btcnb.learn import Encoder
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
+from builders import chain
+
+DATA = Source(size="tiny", seed=3)
+RECIPE = recipe(DATA, seed=3)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BTCNB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(own_store: None) -> Encoder:
+    return trained(RECIPE).model
+
+
+@pytest.fixture(scope="module")
+def judged(own_store: None) -> Transactions:
+    return load_transactions(judged_source(DATA), INTERVAL, sampled=False)
+
+
+@pytest.fixture(scope="module")
+def trial(model: Encoder, judged: Transactions) -> Trial:
+    return entity_trial(model, judged, 25, seed=3, linkages=("average",))
+
+
+@pytest.fixture(scope="module")
+def table(own_store: None) -> Numbers:
+    return measure(Job("row", 3, RECIPE, measure="entity_table"))
+
+
+# --- leakage ---
+
+
+def test_no_transaction_address_or_owner_is_shared_by_training_and_judging(judged: Transactions) -> None:
+    """Economies are drawn with seeds of their own, so an owner is an economy's: what could betray one is its keys."""
+    seeds = {DATA.economy(role).seed for role in ROLES}
+    assert judged_source(DATA).economy(INTERVAL).seed not in seeds
+    owned = set(judged.addresses[judged.truth.owner >= 0])
+    hashes = set(judged.transactions["hash"])
+    for role in ROLES:
+        seen = load_transactions(DATA, role, sampled=False)
+        assert not hashes & set(seen.transactions["hash"]), role
+        assert not set(judged.addresses) & set(seen.addresses), role
+        assert not owned & set(seen.addresses[seen.truth.owner >= 0]), role
+        spent = set(seen.inputs["spent_transaction_hash"].dropna())
+        assert not hashes & spent, role
+
+
+def test_blocks_of_the_judged_interval_are_not_trained_on(judged: Transactions) -> None:
+    blocks = set(judged.transactions["block_number"])
+    for role in ("train1", "train2", "train3", "valid"):
+        seen = load_transactions(DATA, role, sampled=False)
+        assert not blocks & set(seen.transactions["block_number"]), role
+
+
+def test_every_world_is_judged_on_another_one() -> None:
+    """Also none that another seed of the grids is trained on."""
+    judged_on = {judged_source(Source(seed=seed)).seed for seed in range(1, 21)}
+    assert judged_on == {seed + FURTHER_WORLD for seed in range(1, 21)}
+    assert not judged_on & set(range(1, 21))
+    own = Source(kind="etl", paths=("x.parquet",))
+    assert judged_source(own) == own
+
+
+# --- counts ---
+
+
+def test_heuristics_are_those_of_the_plain_protocol(trial: Trial, judged: Transactions) -> None:
+    plain = entity_counts(judged, transactions=25, seed=3, cluster=local_heuristics(judged))
+    numbers = trial.numbers()
+    for kind in ("TP", "FP", "FN", "TN", "bACC", "F1"):
+        assert numbers[f"heuristics.{kind}"] == pytest.approx(plain.mean[kind])
+    assert numbers["pairs"] == plain.mean["pairs"] and numbers["transactions"] == plain.transactions == 25
+
+
+def test_all_rows_are_scored_on_the_same_pairs(trial: Trial) -> None:
+    positive = trial.counts[HEURISTICS][:, [0, 2]].sum(axis=1)
+    for name, counts in trial.counts.items():
+        assert np.array_equal(counts[:, [0, 2]].sum(axis=1), positive), name
+    assert trial.random[:, [0, 2]].sum(axis=1) == pytest.approx(positive)
+
+
+def test_refinement_only_parts(trial: Trial) -> None:
+    for name, counts in trial.counts.items():
+        if name.startswith("hybrid"):
+            assert (counts[:, :2] <= trial.counts[HEURISTICS][:, :2]).all(), name
+
+
+def test_random_splits_lose_as_many_true_positives_as_the_hybrid(trial: Trial) -> None:
+    assert np.array_equal(trial.random[:, 2], trial.counts[HYBRID][:, 2])
+    assert np.array_equal(trial.random[:, 0], trial.counts[HYBRID][:, 0])
+    assert (trial.random[:, 1] <= trial.counts[HEURISTICS][:, 1] + 1e-9).all()
+
+
+def test_the_large_graph_is_scored_on_the_same_pairs(trial: Trial, judged: Transactions) -> None:
+    truth = trial.in_large_graph({"truth": judged.truth.owner, "all": np.zeros(judged.num_addresses, dtype=np.int64)})
+    base = trial.counts[HEURISTICS]
+    assert np.array_equal(truth["large.all"][:, 0], base[:, 0] + base[:, 2])
+    assert (truth["large.all"][:, 2:] == 0).all()
+    right = truth["large.truth"][:, [0, 3]].sum() / truth["large.truth"].sum()
+    assert right > 0.75, "labels err, but seldom"
+
+
+def test_what_is_left_out_is_told(trial: Trial, judged: Transactions) -> None:
+    assert trial.told["candidates"] + trial.told["too_few_labels"] == len(judged)
+    assert trial.told["one_node_graphs"] == sum(graph.txs.num_addresses < 2 for graph in trial.graphs)
+    assert len(trial.graphs) == trial.told["transactions"] == 25
+
+
+def test_distances_of_pairs_are_kept_by_kind(trial: Trial) -> None:
+    base = trial.counts[HEURISTICS].sum(axis=0)
+    sizes = [len(trial.distances[kind]) for kind in module.KINDS[:4]]
+    assert sizes == [base[0], base[2], base[1], base[3]]
+    assert all(-1e-6 <= far <= 2 + 1e-6 for values in trial.distances.values() for far in values)
+
+
+def test_heuristic_pairs_by_hand() -> None:
+    labels = np.array([0, 0, 1, 2, 2, 2])
+    same, two = heuristic_pairs(labels, np.random.default_rng(0))
+    assert len(same) == 5 and (labels[same[:, 0]] == labels[same[:, 1]]).all() and (same[:, 0] != same[:, 1]).all()
+    assert len(two) and (labels[two[:, 0]] != labels[two[:, 1]]).all()
+    same, two = heuristic_pairs(np.zeros(1, dtype=np.int64), np.random.default_rng(0))
+    assert same.shape == two.shape == (0, 2)
+
+
+# --- the measurement ---
+
+
+def test_a_record_has_the_whole_table_and_the_controls(table: Numbers) -> None:
+    ways = [f"{kind}.{way}.{cut}" for kind in ("gnn", "hybrid") for way in ("average", "ward", "complete")
+            for cut in ("silhouette", "inconsistency", "inconsistency-height", "gap")]  # fmt: skip
+    for name in (HEURISTICS, *ways, "random", "large.heuristics", f"large.{HYBRID}", "large.gnn.average.silhouette"):
+        shares = [table[f"{name}.{kind}"] for kind in ("TP", "FP", "FN", "TN")]
+        assert sum(shares) == pytest.approx(100), name  # type: ignore[arg-type]
+        assert 0 <= float(table[f"{name}.bACC"]) <= 100  # type: ignore[arg-type]
+    for name in ("auc.all", "auc.apart", "auc.heuristic"):
+        assert 0 <= float(table[name]) <= 1  # type: ignore[arg-type]
+    assert table["transactions"] == module.TRANSACTIONS["tiny"] and table["data"]
+
+
+def test_the_short_measurement_is_part_of_the_long_one(table: Numbers) -> None:
+    few = measure(Job("row", 3, RECIPE, measure="entity"))
+    for name, value in few.items():
+        if not name.startswith(("seconds", "peak_mb", "graphs_per")):
+            assert table[name] == value, name
+    untrained = measure(Job("row", 3, RECIPE, "untrained", "entity"))
+    assert untrained["heuristics.bACC"] == few["heuristics.bACC"], "the same pairs"
+    assert untrained["auc.all"] != few["auc.all"]
+
+
+def test_a_further_clustering_is_two_rows_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.FURTHER, "alone", lambda recipe: lambda txs: np.arange(txs.num_addresses))
+    numbers = measure(Job("row", 3, RECIPE, measure="entity"))
+    assert numbers["alone.TP"] == numbers["alone.FP"] == 0.0
+    assert numbers["hybrid_on_alone.bACC"] == numbers["alone.bACC"] == 50.0
+
+
+def test_methods_without_an_encoder_are_refused() -> None:
+    for method in ("louvain", "features", "shuffled", "agreeing"):
+        with pytest.raises(ParameterError, match="is none; take trained, untrained"):
+            encoder_of(Job("row", 3, RECIPE, method, "entity"))
+
+
+def test_chains_without_labels_or_pairs_are_refused(model: Encoder) -> None:
+    with pytest.raises(DataError, match=r"truth\.label"):
+        entity_trial(model, chain().pay("a", {"b": 5}).build())
+    txs = chain().pay("a", {"b": 5}).build()
+    label = np.where(txs.addresses == "a", "exchange", "").astype(object)
+    one = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
+    with pytest.raises(DataError, match="no transaction has two labelled addresses"):
+        entity_trial(model, one)
+    for bad in ({"transactions": 0}, {"draws": 0}, {"seed": -1}, {"linkages": ("median",)}):
+        with pytest.raises(BtcnbError):
+            entity_trial(model, one, **bad)  # type: ignore[arg-type]
+
+
+def test_pairs_of_one_kind_only_have_no_balanced_accuracy(model: Encoder) -> None:
+    txs = chain().pay(["a", "b"], {"x": 5}).build()
+    label = np.where(np.isin(txs.addresses, ["a", "b"]), "exchange", "").astype(object)
+    named = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
+    numbers = entity_trial(model, named, linkages=("average",)).numbers()
+    assert numbers["heuristics.TP"] == 100.0 and numbers["heuristics.bACC"] is None
+    assert numbers["undefined_draws"] == 5 and numbers["fall.FP"] is None and numbers["auc.all"] is None
+
+
+def test_another_process_finds_the_same_numbers(table: Numbers) -> None:
+    program = (
+        "from btcnb.data import Source; from btcnb.experiments import recipe; from btcnb.experiments.jobs import Job\n"
+        "from btcnb.experiments.measures import measure\n"
+        "found = measure(Job('row', 3, recipe(Source(size='tiny', seed=3), seed=3), measure='entity'))\n"
+        "print(repr([found[name] for name in ('hybrid.average.silhouette.bACC', 'random.FP', 'auc.apart', 'data')]))"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    wanted = [table[name] for name in (f"{HYBRID}.bACC", "random.FP", "auc.apart", "data")]
+    assert told.strip() == repr(wanted)
