@@ -18,8 +18,8 @@ from btcnb.paper.kinds import AllOf, Chapter, Compare, Definition, Later, Pair, 
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = paper.claims()
-JUDGED = {f"C{i:03d}" for i in (*range(24, 38), *range(53, 101))}
-"""Claims that chapters 11 to 13 are about."""
+JUDGED = {f"C{i:03d}" for i in (*range(24, 38), *range(53, 122))}
+"""Claims that chapters 11 to 14 are about."""
 
 ONE: dict[str, Any] = {
     "id": "C001",
@@ -58,7 +58,8 @@ def test_references_into_the_tables_resolve() -> None:
         for rule in simple(each.rule):
             if isinstance(rule, Value):
                 for column in rule.printed.columns:
-                    assert 0 < paper.value(rule.printed.table, column, **dict(rule.printed.row)) < 1, each.id
+                    most = 100 if rule.printed.table == "entity_labels" else 1  # shares in %
+                    assert 0 <= paper.value(rule.printed.table, column, **dict(rule.printed.row)) < most, each.id
 
 
 def test_a_value_rule_looks_at_the_row_that_the_claim_quotes() -> None:
@@ -66,7 +67,8 @@ def test_a_value_rule_looks_at_the_row_that_the_claim_quotes() -> None:
         rules = [rule for rule in simple(each.rule) if isinstance(rule, Value)]
         quoted = () if isinstance(each.paper, str) else each.paper
         if rules and all(reference.row for reference in quoted):
-            assert [rule.printed for rule in rules] == list(quoted), each.id
+            read = list(dict.fromkeys(rule.printed for rule in rules))  # one row may be judged in two readings
+            assert read == list(quoted), each.id
 
 
 def test_words_exist_for_every_rule_and_every_quoted_number() -> None:
@@ -80,10 +82,14 @@ def test_words_exist_for_every_rule_and_every_quoted_number() -> None:
 
 def test_claims_of_the_chapters_on_scores_are_judged_on_records_or_say_why_not() -> None:
     elsewhere = {each.id for each in CLAIMS if each.id in JUDGED and not list(places(each.rule))}
-    assert elsewhere == {"C027", "C029", "C030", "C034", "C037", "C079", "C086", "C087", "C099"}
+    assert elsewhere == {"C027", "C029", "C030", "C034", "C037", "C079", "C086", "C087", "C099"} | {
+        "C101",
+        "C119",
+        "C121",
+    }
     for each in CLAIMS:
         if list(places(each.rule)):
-            assert each.chapter in ("11", "12", "13") and each.data == "simulated", each.id
+            assert each.chapter in ("11", "12", "13", "14", "15") and each.data == "simulated", each.id
 
 
 def test_places_in_the_paper_exist() -> None:
@@ -110,7 +116,7 @@ def test_grids_have_the_rows_that_rules_look_at() -> None:
     for each in CLAIMS:
         for place in places(each.rule):
             wanted.setdefault(place.grid, set()).add(place.row)
-    assert set(wanted) == {"ablation", "controls", "dimension", "alpha", "negatives", "refinement"}
+    assert set(wanted) == {"ablation", "controls", "dimension", "alpha", "negatives", "refinement", "entity"}
     known = {grid: ROOT / "experiments" / f"{grid}.yaml" for grid in wanted}
     if not any(path.exists() for path in known.values()):
         pytest.skip("there are no grids in experiments/ yet")

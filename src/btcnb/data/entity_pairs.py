@@ -125,6 +125,11 @@ def entity_graphs(
     return _graphs(txs, chosen, name, draws, seed, pairs)
 
 
+def labelled_transactions(txs: Transactions) -> IntArray:
+    """Ids of the transactions that can be drawn: those with at least two distinct labelled addresses, ascending."""
+    return _labelled_transactions(txs, _names(instance("txs", txs, Transactions)))
+
+
 def local_heuristics(txs: Transactions, config: HeuristicConfig | None = None) -> Callable[[Transactions], IntArray]:
     """The paper's heuristics on local transactions; the default takes the price of the whole chain's first block."""
     chosen = interval_config(txs) if config is None else config

@@ -23,6 +23,7 @@ from btcnb.cluster.forest import dendrograms
 from btcnb.cluster.information import ami
 from btcnb.cluster.purity import exact_purity, labelled
 from btcnb.data import ROLES, AddressGraph, load_graph
+from btcnb.experiments.entity import entity, entity_table
 from btcnb.experiments.flips import flipped_8, flipped_20
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
@@ -74,6 +75,8 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "refinement": refinement,
     "flipped_8": flipped_8,
     "flipped_20": flipped_20,
+    "entity": entity,
+    "entity_table": entity_table,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 

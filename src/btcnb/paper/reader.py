@@ -167,8 +167,10 @@ def _pair(fields: Fields, one: bool = False) -> Pair:
 
 
 def _pairs(fields: Fields) -> tuple[Pair, ...]:
-    """All of `rows` with all of `against`, or the listed `pairs`."""
+    """All of `rows` with all of `against`, or the listed `pairs`, or metrics of one `row` with those of `others`."""
     grid, metrics, where = fields.text("grid"), fields.texts("metrics"), fields.pairs("where")
+    if "others" in fields.left:
+        return _within(Place(grid, fields.text("row")), metrics, fields, where)
     if "pairs" in fields.left:
         listed = fields.items("pairs")
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in listed):
@@ -180,6 +182,20 @@ def _pairs(fields: Fields) -> tuple[Pair, ...]:
     if any(first == other for first, other in both):
         raise DataError(SOURCE, fields.name, "compares a row with itself", "name two rows")
     return tuple(Pair(first, metrics, other, metrics, where) for first, other in both)
+
+
+def _within(
+    place: Place, metrics: tuple[str, ...], fields: Fields, where: tuple[tuple[str, Any], ...]
+) -> tuple[Pair, ...]:
+    """`A.bACC` against `B.bACC` of the same row, for every B of `others`."""
+    others = fields.texts("others")
+    found = []
+    for other in others:
+        theirs = tuple(f"{other}.{metric.rpartition('.')[2]}" for metric in metrics)
+        if set(theirs) & set(metrics):
+            raise fields.wrong("others", other, "name others than the metrics themselves")
+        found.append(Pair(place, metrics, place, theirs, where))
+    return tuple(found)
 
 
 def _sign(fields: Fields) -> int:

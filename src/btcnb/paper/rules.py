@@ -54,7 +54,7 @@ from btcnb.paper.kinds import (
 from btcnb.paper.records import Frames, Records, Untestable, together
 from btcnb.paper.statistics import Estimate, estimate, slopes, unequal_variances
 from btcnb.paper.tables import value as printed_value
-from btcnb.paper.words import number, rule_words
+from btcnb.paper.words import number, rule_words, sides
 
 REPRODUCED, PARTLY, NOT, UNTESTED = "reproduced", "partly", "not reproduced", "cannot be tested here"
 SIGNIFICANT = 0.05
@@ -197,7 +197,7 @@ def _every(rule: Every, records: Records) -> Judgement:
     pair, name, worst = min(single, key=lambda entry: rule.sign * entry[2].mean)
     estimates = [each for _, _, each in single]
     said = (
-        f"{clear} of {len(single)} comparisons are clear; the least, “{pair.place.row}” minus “{pair.other.row}”, "
+        f"{clear} of {len(single)} comparisons are clear; the least, {sides(pair, name)}, "
         f"has {name} {shown(worst)}; {_count(estimates)}"
     )
     return Judgement(verdict, said, (float(clear), worst.mean), _seeds(estimates))

@@ -73,6 +73,13 @@ def difference(pair: Pair) -> str:
     return f"{listed(pair.metrics)} of {first} minus {listed(pair.other_metrics)} of {other}"
 
 
+def sides(pair: Pair, metric: str) -> str:
+    """What is subtracted from what: two rows, or two metrics of one row."""
+    if pair.place == pair.other:
+        return f"{metric} minus {pair.other_metrics[pair.metrics.index(metric)]}"
+    return f"“{pair.place.row}” minus “{pair.other.row}”"
+
+
 def rule_words(rule: Rule) -> str:
     """What the rule asks for, and what makes it *partly*, in a sentence or two."""
     match gates.instance("rule", rule, get_args(Rule)):
@@ -179,6 +186,10 @@ def _all_pairs(pairs: Sequence[Pair]) -> str:
     home = pairs[0].place.grid
     first, others = (list(dict.fromkeys(places)) for places in ([p.place for p in pairs], [p.other for p in pairs]))
     metrics = listed(pairs[0].metrics)
+    if all(pair.place == pair.other for pair in pairs):
+        heads = [pair.other_metrics[0].rpartition(".")[0] for pair in pairs]
+        named = listed(heads) if len(heads) <= MOST_NAMES else f"{len(heads)} others ({heads[0]} … {heads[-1]})"
+        return f"{metrics} of {rows(first, home)} minus those of {named}"
     if len(first) * len(others) == len(pairs):
         return f"each of {rows(first, home)} minus each of {rows(others, home)} in {metrics}"
     both = [f"“{pair.place.row}” minus “{pair.other.row}”" for pair in pairs]

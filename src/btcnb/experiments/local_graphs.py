@@ -1,0 +1,131 @@
+"""Many small pieces of a chain, each made a graph of its own, embedded by a trained encoder, and clustered every way.
+
+    engine = LocalGraphs(model, heuristics, price_usd=price)
+    for local in engine.run(pieces):                        # pieces: an iterable of `Transactions`
+        local.labels["hybrid.average.silhouette"]           # one label per address of the piece
+
+Piece → clusters → address graph → features scaled within that graph, as the paper does → embedding → trees → cuts. The
+paper evaluates entity labels and CoinJoins this way. Several pieces are embedded side by side, and one distance matrix
+serves all linkages and cuts of a piece; the partitions are those of `build_graph`, `embed`, `linkage` with `cut_…`, and
+`refine`, one piece at a time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb import gates
+from btcnb.cluster import CUTS, LINKAGES
+from btcnb.cluster._gate import directed
+from btcnb.cluster.one_matrix import OneMatrix, Room, inner_cuts, one_matrix, whole_cuts
+from btcnb.data import Transactions, build_graph
+from btcnb.learn import Encoder, embed, prepare
+from btcnb.learn.graphs import PreparedGraph, disjoint_union
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+Clusters = Callable[[Transactions], IntArray]
+"""Local transactions -> one label per address."""
+
+PAPER_LINKAGES = ("average", "ward", "complete")
+PAPER_CUTS = ("silhouette", "inconsistency", "inconsistency-height", "gap")
+"""The paper's three cuts; the inconsistency cut in both readings, see `btcnb.cluster.cut_inconsistency`."""
+GNN, HYBRID, HEURISTICS = "gnn", "hybrid", "heuristics"
+NODES_AT_ONCE = 8_000
+"""Nodes embedded side by side: enough to spare small graphs the price of a call, few enough for the cache."""
+
+
+class Local(NamedTuple):
+    """One piece, clustered. Arrays are aligned with the piece's addresses."""
+
+    txs: Transactions
+    labels: dict[str, IntArray]  # by name: `heuristics`, `gnn.LINKAGE.CUT`, `hybrid.LINKAGE.CUT`, see `names`
+    rows: FloatArray  # (A, d) unit rows; zero rows have the direction that they share
+    zero_rows: int
+
+
+@dataclass(frozen=True)
+class LocalGraphs:
+    """How pieces are clustered."""
+
+    model: Encoder
+    heuristics: Clusters
+    price_usd: float | None = None
+    """USD for one bitcoin, one for all pieces of a chain; None: the paper's at the piece's first block"""
+    linkages: tuple[str, ...] = PAPER_LINKAGES
+    cuts: tuple[str, ...] = PAPER_CUTS
+    further: Mapping[str, Clusters] = field(default_factory=dict)
+    """other clusterings by name: each is a row of its own, and `hybrid_on_NAME` refines it by `refined_by`"""
+    refined_by: tuple[str, str] = ("average", "silhouette")
+    """linkage and cut by which the further clusterings are refined"""
+
+    def __post_init__(self) -> None:
+        gates.instance("model", self.model, Encoder)
+        gates.function("heuristics", self.heuristics)
+        for name in (*self.linkages, self.refined_by[0]):
+            gates.choice("linkage", name, LINKAGES)
+        for name in (*self.cuts, self.refined_by[1]):
+            gates.choice("cut", name, CUTS)
+        for name, clusters in self.further.items():
+            gates.text("a clustering's name", name)
+            gates.function(f"the clustering {name}", clusters)
+
+    def names(self) -> tuple[str, ...]:
+        """Every clustering that a piece gets."""
+        ways = [f"{kind}.{linkage}.{cut}" for kind in (GNN, HYBRID) for linkage in self.linkages for cut in self.cuts]
+        return (HEURISTICS, *ways, *(name for each in self.further for name in (each, f"hybrid_on_{each}")))
+
+    def run(self, pieces: Iterable[Transactions]) -> Iterator[Local]:
+        """The pieces, in their order, with all their clusterings."""
+        room = Room()
+        for group in self._groups(pieces):
+            union, first = disjoint_union([graph for _, _, graph in group])
+            rows = embed(self.model, union)
+            for (txs, labels, graph), start in zip(group, first.tolist(), strict=True):
+                yield self._clustered(txs, labels, rows[start : start + graph.num_nodes], room)
+
+    def _groups(self, pieces: Iterable[Transactions]) -> Iterator[list[tuple[Transactions, IntArray, PreparedGraph]]]:
+        """Pieces with their heuristic clusters and graphs, so many at a time as are embedded at once."""
+        group: list[tuple[Transactions, IntArray, PreparedGraph]] = []
+        nodes = 0
+        for txs in pieces:
+            graph = self._graph(txs, labels := self.heuristics(txs))
+            if group and nodes + graph.num_nodes > NODES_AT_ONCE:
+                yield group
+                group, nodes = [], 0
+            group.append((txs, labels, graph))
+            nodes += graph.num_nodes
+        if group:
+            yield group
+
+    def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
+        """Its nodes are the addresses of the piece, all of them: a piece holds no address that does not occur."""
+        config = self.model.config
+        graph = build_graph(txs, labels, self.price_usd)
+        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
+
+    def _clustered(self, txs: Transactions, labels: IntArray, embedded: FloatArray, room: Room) -> Local:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zero rows are counted
+            rows, zero_rows = directed(embedded, "fixed")
+        matrix = one_matrix(rows, room)
+        found: dict[str, IntArray] = {HEURISTICS: labels}
+        for kind in (GNN, HYBRID):
+            for linkage in self.linkages:
+                found |= self._cut(matrix, kind, linkage, labels)
+        for name, clusters in self.further.items():
+            base = clusters(txs)
+            linkage, cut = self.refined_by
+            found[name] = base
+            found[f"hybrid_on_{name}"] = inner_cuts(matrix, base, linkage, (cut,))[cut]
+        return Local(txs, found, np.asarray(rows, dtype=np.float32), zero_rows)
+
+    def _cut(self, matrix: OneMatrix, kind: str, linkage: str, labels: IntArray) -> dict[str, IntArray]:
+        cut = whole_cuts(matrix, linkage, self.cuts) if kind == GNN else inner_cuts(matrix, labels, linkage, self.cuts)
+        return {f"{kind}.{linkage}.{name}": flat for name, flat in cut.items()}
