@@ -66,6 +66,30 @@ def deal(labels: IntArray, rng: np.random.Generator, within: IntArray | None = N
     return out
 
 
+def payment_pairs(txs: Transactions, rng: np.random.Generator, payments: int = 10, pairs: int = 5) -> IntArray:
+    """Input pairs of one owner out of transactions that are no CoinJoins, (k, 2) address ids.
+
+    At most `payments` transactions with such a pair are drawn, at most `pairs` of each. A clustering that keeps the
+    inputs of CoinJoins apart is only right if it does not do the same to these.
+    """
+    if txs.truth is None or txs.truth.coinjoin is None:
+        return np.empty((0, 2), dtype=np.int64)
+    owner = txs.truth.owner
+    start, address = txs.input_offsets(), txs.inputs["address"].to_numpy(dtype=np.int64)
+    several = np.flatnonzero((np.asarray(txs.truth.coinjoin, dtype=str) == "") & (np.diff(start) > 1))
+    found: list[IntArray] = []
+    for tx in rng.permutation(several):
+        mine = np.unique(address[start[tx] : start[tx + 1]])
+        mine = rng.permutation(mine[mine >= 0])
+        i, j = np.triu_indices(len(mine), 1)
+        one = (owner[mine[i]] == owner[mine[j]]) & (owner[mine[i]] >= 0)
+        if one.any():
+            found.append(np.stack([mine[i[one]], mine[j[one]]], axis=1)[:pairs])
+        if len(found) == payments:
+            break
+    return np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
+
+
 class Transfers(NamedTuple):
     """Transfers from an input address to another output address, counted once in each transaction."""
 

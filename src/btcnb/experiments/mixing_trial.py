@@ -11,6 +11,8 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
     NAME.TN.PROTOCOL           the same for one protocol
     NAME.pooled                % of all pairs of all CoinJoins
     NAME.random[.PROTOCOL]     % of pairs apart if the same clusters were dealt out at random
+    NAME.parted                % of input pairs of *ordinary payments* of one owner, in the same local graphs, that are
+                               apart: what a true negative costs; TN minus this is 0 for splits that know nothing
     NAME.strangers, NAME.own   % of pairs of two owners that are apart, of one owner that are together
     NAME.clusters              clusters in a local graph, mean
     distance.coinjoin.pN, …    percentiles of cosine distances of input pairs; `own`: those of one owner
@@ -31,7 +33,7 @@ from btcnb import gates
 from btcnb.data import Transactions, build_graph, heuristic_clusters
 from btcnb.data.entity_pairs import interval_config
 from btcnb.experiments.local_graphs import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
-from btcnb.experiments.mix_controls import Usual, dealt, percentiles, rank_correlation
+from btcnb.experiments.mix_controls import Usual, dealt, payment_pairs, percentiles, rank_correlation
 from btcnb.experiments.mixes import (
     PAPER_WIDTH,
     PER_PROTOCOL,
@@ -67,6 +69,7 @@ class Counted:
 
     pairs: Apart
     random: float  # share of pairs apart, on average, where its clusters are dealt out
+    parted: float  # share of input pairs of ordinary payments that are apart; NaN where there are none
     clusters: int
 
 
@@ -104,6 +107,7 @@ class MixingTrial:
             f"{name}.TN_sd": float(rates.std(ddof=1)) if len(rates) > 1 else None,
             f"{name}.pooled": 100 * sum(p.apart for p in pairs) / sum(p.pairs for p in pairs),
             f"{name}.random": _by_set(random, member),
+            f"{name}.parted": _mean([100 * each.parted for each in counts]),
             f"{name}.strangers": _share([p.strangers_apart for p in pairs], [p.strangers for p in pairs]),
             f"{name}.own": _share([p.own_together for p in pairs], [p.own for p in pairs]),
             f"{name}.clusters": float(np.mean([each.clusters for each in counts])),
@@ -170,9 +174,11 @@ def mixing_trial(
     for local in engine(model, txs).run(pieces()):
         mix = waiting.pop(0)
         zero_rows += local.zero_rows
+        rng = np.random.default_rng([seed, mix.transaction, 16])
+        paid = payment_pairs(local.txs, rng)
         for name, labels in local.labels.items():
-            trial.counts.setdefault(short_name(name), []).append(_counted(mix, labels, _within(name, local)))
-        far, own = _near(mix, local, np.random.default_rng([seed, mix.transaction, 16]))
+            trial.counts.setdefault(short_name(name), []).append(_counted(mix, labels, _within(name, local), paid))
+        far, own = _near(mix, local, rng)
         trial.distances.append(far)
         trial.own.append(own)
         if usual is not None:
@@ -224,8 +230,9 @@ def _within(name: str, local: Local) -> IntArray | None:
     return local.labels[HEURISTICS] if name.startswith(f"{HYBRID}.") else None
 
 
-def _counted(mix: Mix, labels: IntArray, within: IntArray | None) -> Counted:
-    return Counted(apart(mix, labels), dealt(labels, mix.inputs, within), len(np.unique(labels)))
+def _counted(mix: Mix, labels: IntArray, within: IntArray | None, paid: IntArray) -> Counted:
+    parted = float((labels[paid[:, 0]] != labels[paid[:, 1]]).mean()) if len(paid) else float("nan")
+    return Counted(apart(mix, labels), dealt(labels, mix.inputs, within), parted, len(np.unique(labels)))
 
 
 def _near(mix: Mix, local: Local, rng: np.random.Generator) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
@@ -259,5 +266,10 @@ def _by_set(values: FloatArray, member: npt.NDArray[np.bool_]) -> float:
 
 def _share(part: list[int], whole: list[int]) -> float | None:
     """Mean share over the CoinJoins that have such pairs, in %; None where none has."""
-    shares = [100 * p / w for p, w in zip(part, whole, strict=True) if w]
-    return float(np.mean(shares)) if shares else None
+    return _mean([100 * p / w for p, w in zip(part, whole, strict=True) if w])
+
+
+def _mean(values: list[float]) -> float | None:
+    """The mean of those that are numbers; None where none is."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None
