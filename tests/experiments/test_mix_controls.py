@@ -70,7 +70,7 @@ def test_the_mean_of_many_dealings_is_the_exact_one() -> None:
 
 
 def test_transfers_of_a_mix_cross_owners_and_those_of_a_payment_with_change_half() -> None:
-    """The payment: a → shop and a → a2 (change), one of two within. The mix: a2, b → o1 (a's), o2 (b's): two of four."""
+    """Payment: a → shop and a → a2 (change), one of two within. Mix: a2, b → o1 (a's), o2 (b's), two of four."""
     txs = (
         chain()
         .pay("a", {"shop": 5, "a2": 3})

@@ -140,7 +140,7 @@ class Usual:
         """features: one (N, F) array a graph; graphs weigh by their nodes."""
         rows = np.concatenate([np.asarray(each, dtype=np.float64) for each in gates.items("features", features)])
         spread = np.atleast_2d(np.cov(rows, rowvar=False))
-        ridge = 1e-3 * max(float(np.trace(spread)) / len(spread), np.finfo(float).tiny)
+        ridge = 1e-3 * max(float(np.trace(spread)) / len(spread), 1e-9)  # constant columns
         return cls(rows.mean(axis=0), np.linalg.inv(spread + ridge * np.eye(len(spread))))
 
     def distance(self, features: npt.NDArray[np.floating]) -> FloatArray:
