@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from btcnb.data import Transactions
 from btcnb.experiments.local_graphs import PAPER_LINKAGES
 from btcnb.experiments.mix_controls import LEVELS
-from btcnb.experiments.mixes import PROTOCOLS
+from btcnb.experiments.mixes import PROTOCOLS, Drawn, Mix
 from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
 from btcnb.paper.records import FEWEST_SEEDS
@@ -68,6 +70,26 @@ def mean(frame: pd.DataFrame, row: str, metric: str) -> tuple[float, float, floa
         return float("nan"), float("nan"), float("nan")
     found = estimate(values.to_numpy())
     return found.mean, found.low, found.high
+
+
+def protocols(txs: Transactions, drawn: Drawn, around: Sequence[Mix], owners: Mapping[str, Any]) -> pd.DataFrame:
+    """CoinJoins of an economy, a line a protocol: how many, how large, and how many input pairs have one owner (%).
+
+    drawn, around: some of them with their surroundings; owners: what `owner_numbers` says of all
+    """
+    known = np.asarray(None if txs.truth is None else txs.truth.coinjoin)
+    lines = []
+    for name in PROTOCOLS:
+        mine = [mix for mix, protocol in zip(around, drawn.protocol, strict=True) if protocol == name]
+        line: dict[str, Any] = {"protocol": name, "in this economy": int((known == name).sum())}
+        line["inputs (median)"] = _median([len(mix.inputs) for mix in mine])
+        line["addresses around (median)"] = _median([len(mix.piece.addresses) for mix in mine])
+        lines.append(line | {"pairs of one owner": owners.get(f"own.share.{name}", float("nan"))})
+    return pd.DataFrame(lines)
+
+
+def _median(values: Sequence[int]) -> float:
+    return float(np.median(values)) if values else float("nan")
 
 
 def table_three(frame: pd.DataFrame) -> pd.DataFrame:
