@@ -28,6 +28,13 @@ from btcnb.experiments.flips import flipped_8, flipped_20
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
+from btcnb.experiments.mixing import (
+    mixing,
+    mixing_repelled,
+    mixing_without_joinmarket,
+    mixing_without_whirlpool,
+)
+from btcnb.experiments.mixing_economy import mixing_economy
 from btcnb.experiments.moser_measure import moser
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.refinement import quality
@@ -84,6 +91,11 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "transfer_side_by_side": transfer_side_by_side,
     "entity": entity,
     "entity_table": entity_table,
+    "mixing": mixing,
+    "mixing_repelled": mixing_repelled,
+    "mixing_without_joinmarket": mixing_without_joinmarket,
+    "mixing_without_whirlpool": mixing_without_whirlpool,
+    "mixing_economy": mixing_economy,
 }
 """What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
 

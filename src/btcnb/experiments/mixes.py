@@ -30,6 +30,8 @@ IntArray = npt.NDArray[np.int64]
 PROTOCOLS = ("joinmarket", "wasabi1.0", "wasabi1.1", "wasabi2", "whirlpool")
 """The five of the paper; the transactions that prepare a Whirlpool mix have one owner and are none."""
 PER_PROTOCOL, SETS = 100, 5
+PAPER_WIDTH = 100
+"""Transactions that a step of the search for surroundings follows, at most (Appendix A.1.2)."""
 MIXING, PRIVACY, WASABI2 = 20.0, 0.5, 0.02
 """An economy full of CoinJoins: 20 times the rates, half of the users with a CoinJoin wallet, more Wasabi 2 rounds. At
 size quick it has at least 145 of each protocol."""
@@ -111,9 +113,11 @@ def draw_mixes(
     return Drawn(ids[order], protocol[order], np.concatenate([m for *_, m in chosen], axis=1)[:, order], short)
 
 
-def surroundings(txs: Transactions, transactions: Iterable[int], seed: int = 0) -> Iterator[Mix]:
-    """The local chain of every named transaction (undirected, depth 3, 100 transactions a step), in the order given."""
-    around = Surroundings.of(txs, seed=seed)
+def surroundings(
+    txs: Transactions, transactions: Iterable[int], seed: int = 0, *, width: int = PAPER_WIDTH
+) -> Iterator[Mix]:
+    """The local chain of every named transaction (undirected, depth 3, `width` transactions a step), in that order."""
+    around = Surroundings.of(txs, max_expanded=width, seed=seed)
     for transaction in transactions:
         piece = around.piece(int(transaction))
         here = int(np.searchsorted(piece.transactions, transaction))

@@ -1,0 +1,135 @@
+"""The paper's test with CoinJoins as a measurement: one encoder, CoinJoins of an economy it has never seen.
+
+Section "CoinJoin Transaction Labels" and Table 3. The encoder of world i is judged on mixing world i + 200; one that is
+taught repulsion is taught by mixing world i + 300 (see `mix_training`). So five seeds vary model and economy, and the
+five evaluation sets vary the draw, which is all that the paper's five seeds vary.
+
+`mixing_trial` says what the numbers of an encoder are called. Besides, of every encoder that is priced:
+
+    distance.positive.pN, …    percentiles of cosine distances, ordinary test graph: pairs of one heuristic cluster, and
+    distance.negative.pN, …    of two
+    place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
+    price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
+    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from btcnb import gates
+from btcnb.cluster import ari, scored_nodes
+from btcnb.cluster.evaluation import evaluation
+from btcnb.data import AddressGraph, load_graph, load_transactions
+from btcnb.errors import ParameterError
+from btcnb.experiments.entity import PAPER_TRANSACTIONS, TRANSACTIONS, entity_trial, judged_source
+from btcnb.experiments.jobs import Job
+from btcnb.experiments.laps import Laps
+from btcnb.experiments.mix_controls import Usual, ordinary_pairs, percentiles, position
+from btcnb.experiments.mix_training import judged_economy, repelled, width_of
+from btcnb.experiments.mixes import PER_PROTOCOL
+from btcnb.experiments.mixing_trial import mixing_trial
+from btcnb.experiments.pair_scores import Numbers, cosine
+from btcnb.experiments.recipe import baseline
+from btcnb.experiments.stages import TRAINING, coarse, trained
+from btcnb.learn import Encoder, Run, embed, prepare
+
+INTERVAL = "test"
+"""The interval whose CoinJoins judge; those of the three training intervals (of another world) teach."""
+JUDGED = {"tiny": 4, "quick": 25}
+"""CoinJoins of each protocol in an evaluation set, by size; elsewhere the paper's 100."""
+METHODS = ("trained", "untrained")
+ORDINARY_PAIRS = 20_000
+"""Pairs of the ordinary test graph, of each kind, whose distances are kept."""
+SCORES = {"DP": "purity", "NMI": "nmi", "ARI": "ari"}
+"""The paper's scores, and what an evaluation calls them."""
+ENTITY_ROWS = ("heuristics", "gnn.average.silhouette", "hybrid.average.silhouette")
+
+
+def mixing(job: Job) -> Numbers:
+    """An encoder with the standard loss (or untrained) on CoinJoins, with distances and its scores elsewhere."""
+    recipe = job.recipe if _checked(job) == "trained" else baseline(job.recipe, job.method)
+    return _measured(job, lambda: trained(recipe), priced=True, shifted=job.method == "trained")
+
+
+def mixing_repelled(job: Job) -> Numbers:
+    """The same with the encoder that was taught repulsion by CoinJoins of all five protocols."""
+    _checked(job, METHODS[:1])
+    return _measured(job, lambda: repelled(job.recipe), priced=True)
+
+
+def mixing_without_joinmarket(job: Job) -> Numbers:
+    """The encoder that was taught repulsion by four protocols, JoinMarket left out; on CoinJoins only."""
+    _checked(job, METHODS[:1])
+    return _measured(job, lambda: repelled(job.recipe, "joinmarket"))
+
+
+def mixing_without_whirlpool(job: Job) -> Numbers:
+    """The same, Whirlpool left out."""
+    _checked(job, METHODS[:1])
+    return _measured(job, lambda: repelled(job.recipe, "whirlpool"))
+
+
+def _checked(job: Job, methods: tuple[str, ...] = METHODS) -> str:
+    gates.instance("job", job, Job)
+    if job.method not in methods:
+        problem = f"CoinJoins are judged with an encoder that the measure {job.measure!r} can make"
+        raise ParameterError(f"{problem}, and {job.method!r} is none; take {' or '.join(methods)}.")
+    return job.method
+
+
+def _measured(job: Job, run: Callable[[], Run], *, priced: bool = False, shifted: bool = False) -> Numbers:
+    laps, source = Laps(), job.recipe.source
+    with laps("graphs"):
+        txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
+        graphs = [load_graph(source, role) for role in TRAINING]
+    with laps("train"):
+        made = run()
+    laps.seconds["train"] = float(made.record["seconds"])  # also where the store had it
+    with laps("local"):
+        usual = _usual(made.model, graphs) if shifted else None
+        number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
+        trial = mixing_trial(made.model, txs, number, job.seed, width=width, usual=usual)
+    numbers = trial.numbers() | {"taught_by": int(made.record.get("coinjoin_training_graphs", 0))}
+    numbers["graphs_per_second"] = len(trial.distances) / laps.seconds["local"]
+    if priced:
+        with laps("price"):
+            numbers |= price(job, made.model)
+        ends = [numbers[f"distance.{kind}.median"] for kind in ("coinjoin", "positive", "negative")]
+        numbers["place.coinjoin"] = position(*ends)  # type: ignore[arg-type]
+    return numbers | laps.record() | {"data": txs.fingerprint()}
+
+
+def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> Usual:
+    """The features of the training graphs as the encoder read them."""
+    config = model.config
+    ready = (prepare(g, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit) for g in graphs)
+    return Usual.of([each.x.numpy() for each in ready])
+
+
+def price(job: Job, model: Encoder) -> Numbers:
+    """What an encoder does away from CoinJoins: distances and scores on the ordinary test graph, entity labels."""
+    recipe = job.recipe
+    graph = load_graph(recipe.source, "test")
+    rows = embed(model, graph)
+    found = evaluation(rows, graph, partition=coarse(recipe), config=recipe.cluster, seed=job.seed, progress=False)
+    scored = scored_nodes(graph, recipe.cluster.min_degree)
+    numbers: Numbers = {f"price.{name}": found.record[key] for name, key in SCORES.items()}
+    if graph.truth is not None:
+        numbers["price.owner_ARI"] = ari(graph.truth[scored], found.partition[scored])
+    same, two = ordinary_pairs(graph.labels(), ORDINARY_PAIRS, np.random.default_rng([job.seed, 17]))
+    for kind, pairs in (("positive", same), ("negative", two)):
+        spread = percentiles(cosine(rows, pairs).tolist())
+        numbers |= {f"distance.{kind}.{name}": value for name, value in spread.items()}
+    return numbers | _entity_price(job, model)
+
+
+def _entity_price(job: Job, model: Encoder) -> Numbers:
+    source = job.recipe.source
+    txs = load_transactions(judged_source(source), INTERVAL, sampled=False)
+    wanted = TRANSACTIONS.get(source.size, PAPER_TRANSACTIONS)
+    ways = {"linkages": ("average",), "cuts": ("silhouette",)}
+    found = entity_trial(model, txs, wanted, job.seed, **ways).numbers()  # type: ignore[arg-type]
+    return {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}

@@ -1,0 +1,275 @@
+"""One encoder on the CoinJoins of one chain: every clustering of their surroundings, and whose inputs it keeps apart.
+
+    trial = mixing_trial(model, txs, per_protocol=100)
+    trial.numbers()["hybrid.average.TN"]
+
+What the numbers are called, NAME being `heuristics` (without safeguards), `safeguarded` (CoinJoins that the published
+rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguarded` (average linkage):
+
+    NAME.TN, NAME.TN_sd        % of the input pairs of a CoinJoin that are apart: mean over CoinJoins, over sets; its sd
+                               over sets (Table 3)
+    NAME.TN.PROTOCOL           the same for one protocol
+    NAME.pooled                % of all pairs of all CoinJoins
+    NAME.random[.PROTOCOL]     % of pairs apart if the same clusters were dealt out at random
+    NAME.parted                % of input pairs of *ordinary payments* of one owner, in the same local graphs, that are
+                               apart: what a true negative costs; TN minus this is 0 for splits that know nothing
+    NAME.strangers, NAME.own   % of pairs of two owners that are apart, of one owner that are together
+    NAME.clusters              clusters in a local graph, mean
+    distance.coinjoin.pN, …    percentiles of cosine distances of input pairs; `own`: those of one owner
+    auc.owners                 cosine distance as a sign of two owners, among input pairs; 0.5 is chance
+    shift.inputs, shift.others how unlike training's the features of inputs and of other nodes are (see `Usual`)
+    shift.correlation          rank correlation, over CoinJoins, of shift.inputs with TN above random (GNN-HAC, average)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb import gates
+from btcnb.data import Transactions, build_graph, heuristic_clusters
+from btcnb.data.entity_pairs import interval_config
+from btcnb.experiments.local_graphs import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
+from btcnb.experiments.mix_controls import Usual, dealt, payment_pairs, percentiles, rank_correlation
+from btcnb.experiments.mixes import (
+    PAPER_WIDTH,
+    PER_PROTOCOL,
+    PROTOCOLS,
+    SETS,
+    Apart,
+    Drawn,
+    Mix,
+    apart,
+    draw_mixes,
+    surroundings,
+    true_negatives,
+)
+from btcnb.experiments.pair_scores import Numbers, cosine, separation
+from btcnb.learn import Encoder, prepare
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SAFEGUARDED = "safeguarded"
+CUT = "silhouette"
+PAIRS_OF_A_MIX = 32
+"""Most pairs of one CoinJoin whose distance is kept, the paper's N_p: else the largest rounds would be all."""
+MOST_ADDRESSES = 9_000
+"""Local graphs above it are left out, and counted: two distance matrices of theirs would take more than 1.3 GB."""
+JUDGED_BY = f"{GNN}.average"
+"""The clustering whose true negatives are correlated with how unusual inputs are."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one clustering does to one CoinJoin."""
+
+    pairs: Apart
+    random: float  # share of pairs apart, on average, where its clusters are dealt out
+    parted: float  # share of input pairs of ordinary payments that are apart; NaN where there are none
+    clusters: int
+
+
+@dataclass
+class MixingTrial:
+    """One encoder on one chain. Lists are aligned with the CoinJoins that were judged."""
+
+    drawn: Drawn
+    counts: dict[str, list[Counted]] = field(default_factory=dict)
+    distances: list[FloatArray] = field(default_factory=list)  # of some input pairs of each CoinJoin
+    own: list[npt.NDArray[np.bool_]] = field(default_factory=list)  # of the same pairs: whether they have one owner
+    shift: list[tuple[float, float]] = field(default_factory=list)  # of inputs, of the other nodes
+    told: dict[str, int] = field(default_factory=dict)
+
+    def rates(self, name: str) -> FloatArray:
+        """True-negative rate of each evaluation set, (sets,), in %."""
+        return 100 * true_negatives([each.pairs for each in self.counts[name]], self.drawn.member)
+
+    def numbers(self) -> Numbers:
+        """Everything as flat numbers; see the head of this file."""
+        numbers: Numbers = {}
+        for name in self.counts:
+            numbers |= self._of_clustering(name)
+        numbers |= self._of_distances() | self._of_shift()
+        short = {f"short.{name}": found for name, found in self.drawn.short.items()}
+        return numbers | short | self.told
+
+    def _of_clustering(self, name: str) -> Numbers:
+        counts, member, protocol = self.counts[name], self.drawn.member, self.drawn.protocol
+        pairs = [each.pairs for each in counts]
+        random = np.array([100 * each.random for each in counts])
+        rates = self.rates(name)
+        numbers: Numbers = {
+            f"{name}.TN": float(rates.mean()),
+            f"{name}.TN_sd": float(rates.std(ddof=1)) if len(rates) > 1 else None,
+            f"{name}.pooled": 100 * sum(p.apart for p in pairs) / sum(p.pairs for p in pairs),
+            f"{name}.random": _by_set(random, member),
+            f"{name}.parted": _mean([100 * each.parted for each in counts]),
+            f"{name}.strangers": _share([p.strangers_apart for p in pairs], [p.strangers for p in pairs]),
+            f"{name}.own": _share([p.own_together for p in pairs], [p.own for p in pairs]),
+            f"{name}.clusters": float(np.mean([each.clusters for each in counts])),
+        }
+        for each in PROTOCOLS:
+            of = protocol == each
+            if of.any():
+                share = np.array([100 * p.apart / p.pairs for p in pairs])
+                numbers |= {f"{name}.TN.{each}": _by_set(share[of], member[:, of])}
+                numbers |= {f"{name}.random.{each}": _by_set(random[of], member[:, of])}
+        return numbers
+
+    def _of_distances(self) -> Numbers:
+        far = np.concatenate([*self.distances, np.empty(0)])
+        own = np.concatenate([*self.own, np.empty(0, dtype=bool)])
+        kinds = {"coinjoin": far, "own": far[own]}
+        numbers: Numbers = {"auc.owners": separation(far, own)}
+        for kind, values in kinds.items():
+            numbers |= {f"distance.{kind}.{name}": value for name, value in percentiles(values.tolist()).items()}
+        return numbers
+
+    def _of_shift(self) -> Numbers:
+        if not self.shift:
+            return {}
+        inputs, others = np.array(self.shift).T
+        excess = [each.pairs.apart / each.pairs.pairs - each.random for each in self.counts[JUDGED_BY]]
+        return {
+            "shift.inputs": float(inputs.mean()),
+            "shift.others": float(others.mean()),
+            "shift.correlation": rank_correlation(inputs.tolist(), excess),
+        }
+
+
+def mixing_trial(
+    model: Encoder,
+    txs: Transactions,
+    per_protocol: int = PER_PROTOCOL,
+    seed: int = 0,
+    *,
+    sets: int = SETS,
+    width: int = PAPER_WIDTH,
+    usual: Usual | None = None,
+) -> MixingTrial:
+    """Cluster the surroundings of CoinJoins every way, and count the pairs of their inputs.
+
+    txs: a chain whose truth names its CoinJoins; per_protocol, sets, seed: as in `draw_mixes`
+    width: transactions that a step of the search for surroundings follows, as in `surroundings`
+    usual: the features that the encoder saw in training; with it, `shift.…` is measured as well
+    """
+    gates.instance("model", model, Encoder)
+    drawn = draw_mixes(txs, per_protocol, sets, seed)
+    trial, price = MixingTrial(drawn), interval_config(txs).price_usd
+    waiting: list[Mix] = []
+    kept: list[bool] = []
+    zero_rows = 0
+
+    def pieces() -> Iterator[Transactions]:
+        for mix in surroundings(txs, drawn.transactions, seed, width=width):
+            kept.append(fits(mix))
+            if kept[-1]:
+                waiting.append(mix)
+                yield mix.piece.txs
+
+    for local in engine(model, txs).run(pieces()):
+        mix = waiting.pop(0)
+        zero_rows += local.zero_rows
+        rng = np.random.default_rng([seed, mix.transaction, 16])
+        paid = payment_pairs(local.txs, rng)
+        for name, labels in local.labels.items():
+            trial.counts.setdefault(short_name(name), []).append(_counted(mix, labels, _within(name, local), paid))
+        far, own = _near(mix, local, rng)
+        trial.distances.append(far)
+        trial.own.append(own)
+        if usual is not None:
+            trial.shift.append(_shift(mix, model, usual, price))
+    stays = np.array(kept, dtype=bool)
+    trial.drawn = Drawn(drawn.transactions[stays], drawn.protocol[stays], drawn.member[:, stays], drawn.short)
+    trial.told = {
+        "coinjoins": int(stays.sum()),
+        "coinjoins.set": int(trial.drawn.member.sum(axis=1).max(initial=0)),
+        "too_large": int((~stays).sum()),
+        "zero_rows": zero_rows,
+    }
+    return trial
+
+
+def engine(model: Encoder, txs: Transactions) -> LocalGraphs:
+    """The clusterings of a local chain: heuristics with and without safeguards, GNN-HAC and hybrid, silhouette cut."""
+    safe = interval_config(txs)
+    blind = replace(safe, exclude_coinjoins=False)
+
+    def clusters(config: object) -> Clusters:
+        return lambda local: heuristic_clusters(local, config=config)  # type: ignore[arg-type]
+
+    return LocalGraphs(
+        model,
+        clusters(blind),
+        price_usd=safe.price_usd,
+        linkages=PAPER_LINKAGES,
+        cuts=(CUT,),
+        further={SAFEGUARDED: clusters(safe)},
+        refined_by=("average", CUT),
+    )
+
+
+def fits(mix: Mix) -> bool:
+    """Whether the surroundings of a CoinJoin are small enough for a distance matrix."""
+    return len(mix.piece.addresses) <= MOST_ADDRESSES
+
+
+def short_name(name: str) -> str:
+    """`gnn.average.silhouette` is `gnn.average` here: there is one cut."""
+    return name.removesuffix(f".{CUT}")
+
+
+def _within(name: str, local: Local) -> IntArray | None:
+    """The clusters that a hybrid splits; None for what is free to join anything."""
+    if name.startswith("hybrid_on_"):
+        return local.labels[name.removeprefix("hybrid_on_")]
+    return local.labels[HEURISTICS] if name.startswith(f"{HYBRID}.") else None
+
+
+def _counted(mix: Mix, labels: IntArray, within: IntArray | None, paid: IntArray) -> Counted:
+    parted = float((labels[paid[:, 0]] != labels[paid[:, 1]]).mean()) if len(paid) else float("nan")
+    return Counted(apart(mix, labels), dealt(labels, mix.inputs, within), parted, len(np.unique(labels)))
+
+
+def _near(mix: Mix, local: Local, rng: np.random.Generator) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Cosine distances of some pairs of inputs, and whether they have one owner."""
+    i, j = np.triu_indices(len(mix.inputs), 1)
+    if len(i) > PAIRS_OF_A_MIX:
+        chosen = rng.choice(len(i), PAIRS_OF_A_MIX, replace=False)
+        i, j = i[chosen], j[chosen]
+    pairs = np.stack([mix.inputs[i], mix.inputs[j]], axis=1)
+    truth = mix.piece.txs.truth
+    owner = np.full(len(mix.piece.addresses), -1) if truth is None else truth.owner
+    return cosine(local.rows, pairs), (owner[pairs[:, 0]] == owner[pairs[:, 1]]) & (owner[pairs[:, 0]] >= 0)
+
+
+def _shift(mix: Mix, model: Encoder, usual: Usual, price_usd: float) -> tuple[float, float]:
+    """Mean distance from training's features: of the inputs, of all other nodes of the local graph."""
+    local, config = mix.piece.txs, model.config
+    graph = build_graph(local, np.arange(local.num_addresses), price_usd)
+    x = prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit).x.numpy()
+    far = usual.distance(x)
+    rest = np.ones(len(far), dtype=bool)
+    rest[mix.inputs] = False
+    return float(far[mix.inputs].mean()), float(far[rest].mean()) if rest.any() else float("nan")
+
+
+def _by_set(values: FloatArray, member: npt.NDArray[np.bool_]) -> float:
+    """Mean over the sets of the mean over a set's CoinJoins; sets without any are left out."""
+    number = member.sum(axis=1)
+    return float(((member * values).sum(axis=1)[number > 0] / number[number > 0]).mean())
+
+
+def _share(part: list[int], whole: list[int]) -> float | None:
+    """Mean share over the CoinJoins that have such pairs, in %; None where none has."""
+    return _mean([100 * p / w for p, w in zip(part, whole, strict=True) if w])
+
+
+def _mean(values: list[float]) -> float | None:
+    """The mean of those that are numbers; None where none is."""
+    known = [value for value in values if np.isfinite(value)]
+    return float(np.mean(known)) if known else None

@@ -1,0 +1,189 @@
+"""Recorded CoinJoins and encoders trained on simulation: whose inputs are kept apart, before and after repulsion.
+
+    for listed in real_chains(folder): ...            # chains with marked CoinJoins; owners where wallets are known
+    judged(model, listed)                             # a line for each half of the list and each clustering
+
+Three kinds of evidence, never mixed up: *real* CoinJoins of mainnet (nobody knows their owners; every pair counts as
+one of strangers, as in the paper), a *regtest* network on which real wallets ran real rounds, and *emulated* rounds; of
+the last two every wallet is known.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from btcnb import gates
+from btcnb.data import Transactions, read_bitcoin_core, read_dumplings
+from btcnb.data.coinjoin.lists import LISTED, read_emulated
+from btcnb.data.pieces import Piece
+from btcnb.data.readers.builder import MissingOutputsWarning
+from btcnb.data.readers.guard import reading
+from btcnb.data.readers.wallets import attach_wallets
+from btcnb.data.transactions import Truth
+from btcnb.errors import DataError
+from btcnb.experiments.mixes import Mix, apart, surroundings
+from btcnb.experiments.mixing_trial import engine, fits, short_name
+from btcnb.learn import Encoder
+
+IntArray = npt.NDArray[np.int64]
+
+REAL, REGTEST, EMULATED = "real", "regtest", "emulated"
+HALVES = ("early", "late")
+LISTS = {name: names[-1] for name, names in LISTED.items() if names != ("whirlpool-tx0",)}
+"""Files of the Dumplings project that list mixes -> our name of the protocol (a list of Wasabi 1 may hold both)."""
+WIDTH = 6
+"""Transactions that a step of the search for surroundings follows, as for the simulated ones at size quick."""
+COLUMNS = [
+    "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "clustering", "TN", "strangers", "own", "pairs",
+    "own_pairs",
+]  # fmt: skip
+
+
+class Chain(NamedTuple):
+    """Recorded transactions, those of them that are CoinJoins of one list, and what is known of them."""
+
+    kind: str  # real, regtest, emulated
+    archive: str
+    protocol: str
+    txs: Transactions
+    mixes: IntArray  # ids, in order of time; each has two distinct input addresses or more
+    whole: bool  # whether the chain is small enough to be one graph
+
+
+def real_chains(folder: str | Path) -> Iterator[Chain]:
+    """Every list of CoinJoins below a folder that holds dumplings/, bitcoin-core-regtest/, regtest-wallets/ or some."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise DataError(place, "folder", "is not there", "name the folder that holds dumplings/ and others")
+    for path in sorted((place / "dumplings").glob("*.zip")):
+        yield from _dumplings(path)
+    for path in sorted((place / "bitcoin-core-regtest").glob("*.zip")):
+        yield _regtest(path)
+    for path in sorted((place / "regtest-wallets").glob("*.json.gz")):
+        yield _emulated(path)
+
+
+def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0) -> pd.DataFrame:
+    """What every clustering does to the CoinJoins of a chain, the earlier and the later half apart: `COLUMNS`.
+
+    most: CoinJoins of each half that are judged, drawn at random; those whose surroundings are too large (see `fits`)
+    are left out, so that `coinjoins` may be less. Shares are in %, means over CoinJoins; `strangers`
+    and `own` are of pairs of two known wallets, and of one; NaN where no wallet is known.
+    """
+    gates.instance("chain", chain, Chain)
+    number = gates.whole("most", most, "[1, inf)")
+    lines: list[dict[str, Any]] = []
+    for half, members in zip(HALVES, np.array_split(chain.mixes, 2), strict=True):
+        rng = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), HALVES.index(half)])
+        chosen = np.sort(rng.choice(members, min(number, len(members)), replace=False))
+        if len(chosen):
+            fixed = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol, "half": half}
+            found = _whole(model, chain, chosen) if chain.whole else _local(model, chain, chosen, seed)
+            lines += [fixed | _days(chain.txs, chosen) | line for line in _lines(found)]
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def _local(model: Encoder, chain: Chain, chosen: IntArray, seed: int) -> dict[str, list[Any]]:
+    around = [mix for mix in surroundings(chain.txs, chosen, seed, width=WIDTH) if fits(mix)]
+    found: dict[str, list[Any]] = {}
+    locals_ = engine(model, chain.txs).run(mix.piece.txs for mix in around)
+    for mix, local in zip(around, locals_, strict=True):
+        for name, labels in local.labels.items():
+            found.setdefault(short_name(name), []).append(apart(mix, labels))
+    return found
+
+
+def _whole(model: Encoder, chain: Chain, chosen: IntArray) -> dict[str, list[Any]]:
+    """All transactions are one graph, and every CoinJoin is judged in it."""
+    txs = chain.txs
+    piece = Piece(txs, np.arange(len(txs)), np.arange(txs.num_addresses))
+    (local,) = engine(model, txs).run([txs])
+    mixes = [Mix(int(tx), piece, inputs) for tx, inputs in zip(chosen, _inputs(txs, chosen), strict=True)]
+    return {short_name(name): [apart(mix, labels) for mix in mixes] for name, labels in local.labels.items()}
+
+
+def _lines(found: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for name, counts in found.items():
+        yield {
+            "coinjoins": len(counts),
+            "clustering": name,
+            "TN": _mean([c.apart for c in counts], [c.pairs for c in counts]),
+            "strangers": _mean([c.strangers_apart for c in counts], [c.strangers for c in counts]),
+            "own": _mean([c.own_together for c in counts], [c.own for c in counts]),
+            "pairs": sum(c.pairs for c in counts),
+            "own_pairs": sum(c.own for c in counts),
+        }
+
+
+def _mean(part: Sequence[int], whole: Sequence[int]) -> float:
+    shares = [100 * p / w for p, w in zip(part, whole, strict=True) if w]
+    return float(np.mean(shares)) if shares else float("nan")
+
+
+def _days(txs: Transactions, chosen: IntArray) -> dict[str, str]:
+    time = pd.to_datetime(txs.transactions["block_timestamp"].to_numpy()[chosen], unit="s")
+    return {"from": time.min().date().isoformat(), "to": time.max().date().isoformat()}
+
+
+def _dumplings(path: Path) -> Iterator[Chain]:
+    txs = read_dumplings(path)
+    files = txs.transactions["file"].str.split("+")
+    for name, protocol in LISTS.items():
+        listed = np.array([name in row for row in files])
+        if listed.any():
+            yield _marked(REAL, path.stem, protocol, txs, np.flatnonzero(listed))
+
+
+def _regtest(path: Path) -> Chain:
+    """Rounds are the transactions that two wallets or more sign."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingOutputsWarning)
+        txs = read_bitcoin_core(path)
+    if txs.truth is None:
+        raise DataError(path, "wallets_info.json", "is missing", "without it nobody knows which transactions are mixes")
+    owner = [txs.truth.owner[each] for each in _inputs(txs, np.arange(len(txs)))]
+    rounds = [tx for tx, each in enumerate(owner) if len(np.unique(each[each >= 0])) > 1]
+    return _marked(REGTEST, path.stem, "wasabi2", txs, np.array(rounds, dtype=np.int64))
+
+
+def _emulated(path: Path) -> Chain:
+    txs = attach_wallets(read_emulated(path), emulated_wallets(path))
+    return _marked(EMULATED, path.name.split(".")[0], "wasabi2", txs, np.arange(len(txs)))
+
+
+def emulated_wallets(path: str | Path) -> dict[str, str]:
+    """Address -> wallet, from a file of emulated rounds."""
+    owners: dict[str, str] = {}
+    with reading(str(path), "coinjoins", "name no wallets", "fetch it again"):
+        with gzip.open(path, "rt", encoding="utf-8") as stream:
+            content = json.load(stream)
+        for each in content["coinjoins"].values():
+            for coin in (*each["inputs"].values(), *each["outputs"].values()):
+                owners[str(coin["address"])] = str(coin["wallet_name"])
+    return owners
+
+
+def _marked(kind: str, archive: str, protocol: str, txs: Transactions, mixes: IntArray) -> Chain:
+    """Only CoinJoins with two input addresses or more; without wallets no address has a known owner."""
+    if txs.truth is None:
+        txs = replace(txs, truth=Truth(np.full(txs.num_addresses, -1, dtype=np.int64)))
+    several = np.array([len(each) >= 2 for each in _inputs(txs, mixes)], dtype=bool)
+    time = txs.transactions["block_timestamp"].to_numpy()[mixes]
+    order = np.argsort(time, kind="stable")
+    return Chain(kind, archive, protocol, txs, mixes[order][several[order]], kind != REAL)
+
+
+def _inputs(txs: Transactions, transactions: IntArray) -> list[IntArray]:
+    start, address = txs.input_offsets(), txs.inputs["address"].to_numpy(dtype=np.int64)
+    spent = [np.unique(address[start[tx] : start[tx + 1]]) for tx in transactions.tolist()]
+    return [each[each >= 0] for each in spent]

@@ -1,0 +1,167 @@
+"""Records of the grid `coinjoin` and of real CoinJoins as the tables of chapter 16; what has not been run says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from btcnb.data import Transactions
+from btcnb.experiments.local_graphs import PAPER_LINKAGES
+from btcnb.experiments.mix_controls import LEVELS
+from btcnb.experiments.mixes import PROTOCOLS, Drawn, Mix
+from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
+from btcnb.paper import table as paper_table
+from btcnb.paper.records import FEWEST_SEEDS
+from btcnb.paper.statistics import estimate
+
+FloatArray = npt.NDArray[np.float64]
+
+WAYS = tuple(f"{kind}.{linkage}" for kind in ("gnn", "hybrid") for linkage in PAPER_LINKAGES)
+CLUSTERINGS = ("heuristics", *WAYS)
+"""The rows of the paper's Table 3, in its order."""
+STANDARD, REPELLED = "standard", "repelled"
+COLUMNS = {STANDARD: "TN", REPELLED: "TN_hard_negatives"}
+"""Rows of our grid, and the column of the paper's table that each answers to."""
+_MODELS = {"heuristics": "Heuristics", "gnn": "GNN-HAC", "hybrid": "Hybrid"}
+_WORDS = {
+    "heuristics": "heuristics, no safeguards",
+    "safeguarded": "heuristics with safeguards",
+    "hybrid_on_safeguarded": "hybrid on top of safeguards, average",
+}
+
+
+def in_words(name: str) -> str:
+    """`hybrid.ward` is “Hybrid, ward”."""
+    if name in _WORDS:
+        return _WORDS[name]
+    model, *way = name.split(".")
+    return ", ".join([_MODELS[model], *way])
+
+
+def printed(name: str, row: str = STANDARD) -> tuple[float, float]:
+    """Mean and sd (over its five evaluation sets) of the paper's Table 3, NaN where it prints none."""
+    model, *way = name.split(".")
+    frame = paper_table("coinjoin")
+    frame = frame[frame["model"] == _MODELS.get(model, "")]
+    frame = frame[frame["linkage"] == way[0]] if way else frame
+    if len(frame) != 1:
+        return float("nan"), float("nan")
+    return float(frame[COLUMNS[row]].iloc[0]), float(frame[f"{COLUMNS[row]}_sd"].iloc[0])
+
+
+def cell(frame: pd.DataFrame, row: str, metric: str, form: str = "{:.1f}") -> str:
+    """`61.2 ± 1.3`: mean over worlds and half the width of its 95 % interval; "not yet run" below three worlds."""
+    values = by_seed(frame, row, metric)
+    if len(values) < FEWEST_SEEDS:
+        ran = len(frame) and (frame["row"] == row).sum() >= FEWEST_SEEDS
+        return NONE if ran else NOT_RUN
+    found = estimate(values.to_numpy())
+    return f"{form.format(found.mean)} ± {form.format(found.high - found.mean)}"
+
+
+def mean(frame: pd.DataFrame, row: str, metric: str) -> tuple[float, float, float]:
+    """Mean over worlds and its 95 % interval; NaN below three worlds."""
+    values = by_seed(frame, row, metric)
+    if len(values) < FEWEST_SEEDS:
+        return float("nan"), float("nan"), float("nan")
+    found = estimate(values.to_numpy())
+    return found.mean, found.low, found.high
+
+
+def protocols(txs: Transactions, drawn: Drawn, around: Sequence[Mix], owners: Mapping[str, Any]) -> pd.DataFrame:
+    """CoinJoins of an economy, a line a protocol: how many, how large, and how many input pairs have one owner (%).
+
+    drawn, around: some of them with their surroundings; owners: what `owner_numbers` says of all
+    """
+    known = np.asarray(None if txs.truth is None else txs.truth.coinjoin)
+    lines = []
+    for name in PROTOCOLS:
+        mine = [mix for mix, protocol in zip(around, drawn.protocol, strict=True) if protocol == name]
+        line: dict[str, Any] = {"protocol": name, "in this economy": int((known == name).sum())}
+        line["inputs (median)"] = _median([len(mix.inputs) for mix in mine])
+        line["addresses around (median)"] = _median([len(mix.piece.addresses) for mix in mine])
+        lines.append(line | {"pairs of one owner": owners.get(f"own.share.{name}", float("nan"))})
+    return pd.DataFrame(lines)
+
+
+def _median(values: Sequence[int]) -> float:
+    return float(np.median(values)) if values else float("nan")
+
+
+def table_three(frame: pd.DataFrame) -> pd.DataFrame:
+    """The paper's Table 3 beside ours: mean ± sd over sets in the paper, ± half the interval over worlds in ours."""
+    lines = []
+    for name in CLUSTERINGS:
+        line = {"": in_words(name)}
+        for row, words in ((STANDARD, "TN"), (REPELLED, "TN, repelled")):
+            theirs, sd = printed(name, row)
+            line[f"{words}, paper"] = f"{theirs:.1f}" + ("" if np.isnan(sd) else f" ± {sd:.1f}")
+            line[f"{words}, ours"] = cell(frame, row, f"{name}.TN")
+        line["sd over sets, ours"] = cell(frame, STANDARD, f"{name}.TN_sd").split(" ±")[0]
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def by_protocol(frame: pd.DataFrame, names: Sequence[str], rows: Mapping[str, str]) -> pd.DataFrame:
+    """True negatives of each protocol, mean over worlds: a line for each clustering and row of the grid."""
+    lines = [
+        {"clusters": in_words(name), "encoder": words}
+        | {each: cell(frame, row, f"{name}.TN.{each}") for each in PROTOCOLS}
+        for name in names
+        for row, words in rows.items()
+    ]
+    return pd.DataFrame(lines)
+
+
+def controls(frame: pd.DataFrame, names: Sequence[str], rows: Mapping[str, str]) -> pd.DataFrame:
+    """True negatives beside what they are compared with: random dealing, ordinary payments, wallets kept together."""
+    heads = {"TN": "TN", "random": "dealt at random", "parted": "payments parted", "own": "wallets together"}
+    lines = []
+    for name in names:
+        for row, words in rows.items():
+            line = {"clusters": in_words(name), "encoder": words}
+            line |= {head: cell(frame, row, f"{name}.{metric}") for metric, head in heads.items()}
+            line["TN − parted"] = cell(frame, row, f"{name}.TN - {name}.parted")
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def distribution(frame: pd.DataFrame, row: str, kind: str) -> tuple[FloatArray, FloatArray]:
+    """(distance, share of pairs) of a kind of pairs, percentiles averaged over worlds; empty where nothing was run."""
+    found = [by_seed(frame, row, f"distance.{kind}.p{level}") for level in LEVELS]
+    if any(len(each) < 1 for each in found):
+        return np.empty(0), np.empty(0)
+    return np.array([each.mean() for each in found]), np.array(LEVELS) / 100
+
+
+def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFrame:
+    """Recorded CoinJoins: one line a list and half, true negatives before → after repulsion, mean over encoders.
+
+    Where wallets are known, pairs of one wallet that stay together stand beside them, before → after.
+    """
+    keys = ["kind", "archive", "protocol", "half"]
+    if record is None or record.empty:
+        return pd.DataFrame(columns=[*keys, "days", "CoinJoins", *map(in_words, names)])
+    lines = []
+    for key, group in record.groupby(keys, sort=False):
+        first, last = group["from"].min(), group["to"].max()
+        line = dict(zip(keys, key, strict=True)) | {
+            "days": f"{first} to {last}",
+            "CoinJoins": int(group.coinjoins.max()),
+        }
+        for name in names:
+            mine = group[group["clustering"] == name]
+            line[in_words(name)] = _arrow(mine, "TN")
+            if group["own_pairs"].max() > 0:
+                line[in_words(name)] += f" ({_arrow(mine, 'own')})"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def _arrow(group: pd.DataFrame, metric: str) -> str:
+    before, after = (group.loc[group["encoder"] == row, metric].mean() for row in (STANDARD, REPELLED))
+    return " → ".join(NONE if np.isnan(value) else f"{value:.0f}" for value in (before, after))

@@ -1,0 +1,77 @@
+"""Tables of chapter 16: the paper's numbers beside ours, and what is said where nothing has been run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from btcnb.experiments import tables_of_mixing as tables
+from btcnb.experiments.tables_of_sweeps import newest
+
+EMPTY = newest(None)
+
+
+def records(**metrics: list[float]) -> pd.DataFrame:
+    """Three worlds of both encoders; the repelled one has 10 more of everything."""
+    frames = []
+    for row, more in (("standard", 0.0), ("repelled", 10.0)):
+        values = {name.replace("__", "."): np.array(given) + more for name, given in metrics.items()}
+        frames.append(pd.DataFrame({"row": row, "seed": [2, 3, 4], "state": "done", **values}))
+    return newest(pd.concat(frames, ignore_index=True))
+
+
+def test_the_papers_numbers_stand_where_they_belong() -> None:
+    assert tables.printed("gnn.complete") == (45.8, 1.8)
+    assert tables.printed("hybrid.ward", "repelled") == (30.2, 0.5)
+    assert tables.printed("heuristics")[0] == 0.0 and np.isnan(tables.printed("heuristics")[1])
+    assert np.isnan(tables.printed("safeguarded")[0]), "the paper has no such row"
+
+
+def test_table_three_by_hand() -> None:
+    """Mean 21 and sd 1 over three worlds: half the interval is 4.303 / √3."""
+    frame = records(gnn__average__TN=[20, 21, 22], gnn__average__TN_sd=[1, 2, 3])
+    line = tables.table_three(frame).set_index("").loc["GNN-HAC, average"]
+    assert line["TN, paper"] == "25.1 ± 1.4" and line["TN, ours"] == "21.0 ± 2.5"
+    assert line["TN, repelled, paper"] == "58.0 ± 2.3" and line["TN, repelled, ours"] == "31.0 ± 2.5"
+    assert line["sd over sets, ours"] == "2.0"
+
+
+def test_without_records_every_table_says_so() -> None:
+    three = tables.table_three(EMPTY)
+    assert len(three) == 7 and set(three["TN, ours"]) == {"not yet run"}
+    assert set(tables.by_protocol(EMPTY, ["gnn.average"], {"standard": "s"}).iloc[0, 2:]) == {"not yet run"}
+    assert set(tables.controls(EMPTY, ["gnn.average"], {"standard": "s"}).iloc[0, 2:]) == {"not yet run"}
+    assert len(tables.distribution(EMPTY, "standard", "coinjoin")[0]) == 0
+    assert np.isnan(tables.mean(EMPTY, "standard", "gnn.average.TN")).all()
+    assert tables.real_table(None, ["gnn.average"]).empty
+
+
+def test_what_a_row_does_not_measure_is_a_dash() -> None:
+    frame = records(gnn__average__TN=[20, 21, 22])
+    assert tables.cell(frame, "standard", "price.DP") == "–"
+    assert tables.cell(frame, "untrained", "price.DP") == "not yet run"
+
+
+def test_controls_subtract_inside_a_run() -> None:
+    frame = records(gnn__average__TN=[20, 30, 40], gnn__average__parted=[15, 25, 35])
+    line = tables.controls(frame, ["gnn.average"], {"standard": "standard"}).iloc[0]
+    assert line["TN"].startswith("30.0 ±") and line["TN − parted"] == "5.0 ± 0.0"
+
+
+def test_a_distribution_is_the_mean_of_percentiles() -> None:
+    frame = records(**{f"distance__own__p{level}": [level, level, level + 3] for level in range(0, 101, 10)})
+    distance, share = tables.distribution(frame, "standard", "own")
+    assert share[[0, -1]].tolist() == [0.0, 1.0] and distance[5] == pytest.approx(51.0)
+
+
+def test_real_ones_are_told_before_and_after_and_wallets_where_they_are_known() -> None:
+    line = {"archive": "x", "protocol": "wasabi2", "half": "early", "from": "2021-01-01", "to": "2021-02-01"}
+    rows = []
+    for kind, own_pairs in (("real", 0), ("regtest", 4)):
+        for encoder, rate, own in (("standard", 40.0, 80.0), ("repelled", 90.0, 20.0)):
+            known = own if own_pairs else np.nan
+            each = {"kind": kind, "coinjoins": 7, "clustering": "gnn.average", "TN": rate, "own": known}
+            rows.append(line | each | {"encoder": encoder, "own_pairs": own_pairs})
+    found = tables.real_table(pd.DataFrame(rows), ["gnn.average"]).set_index("kind")["GNN-HAC, average"]
+    assert found.to_dict() == {"real": "40 → 90", "regtest": "40 → 90 (80 → 20)"}
