@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
-from btcnb.data.entity_pairs import entity_counts, local_heuristics
+from btcnb.data.entity_pairs import entity_counts, entity_graphs, local_heuristics
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.experiments import entity as module
 from btcnb.experiments import recipe, trained
 from btcnb.experiments.entity import (
+    FURTHER,
     FURTHER_WORLD,
     HYBRID,
     INTERVAL,
@@ -42,6 +43,7 @@ RECIPE = recipe(DATA, seed=3)
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BTCNB_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(module, "FURTHER", {})  # a forest takes longer than all the rest; it has a test of its own
         yield
 
 
@@ -186,10 +188,31 @@ def test_the_short_measurement_is_part_of_the_long_one(table: Numbers) -> None:
 
 
 def test_a_further_clustering_is_two_rows_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(module.FURTHER, "alone", lambda recipe: lambda txs: np.arange(txs.num_addresses))
+    monkeypatch.setitem(module.FURTHER, "alone", lambda recipe, chain: lambda txs: np.arange(txs.num_addresses))
     numbers = measure(Job("row", 3, RECIPE, measure="entity"))
     assert numbers["alone.TP"] == numbers["alone.FP"] == 0.0
     assert numbers["hybrid_on_alone.bACC"] == numbers["alone.bACC"] == 50.0
+
+
+def test_moser_and_narayanan_stand_in_the_table_with_what_they_decide_in_the_whole_chain(judged: Transactions) -> None:
+    """A piece's labels are those of the whole chain's decisions on its own transactions; a rival is refined too."""
+    from btcnb.experiments.change_forest import ForestConfig, train_forest
+    from btcnb.experiments.moser import change_decisions
+    from btcnb.experiments.moser_trials import entity_clusterings
+
+    makers = dict(FURTHER)
+    assert set(makers) == {"moser"}
+    rival = makers["moser"](RECIPE, judged)
+    roles = ("train1", "train2", "train3", "valid")
+    forest = train_forest([load_transactions(DATA, role, sampled=False) for role in roles], ForestConfig(seed=3))
+    whole = entity_clusterings(judged, forest, change_decisions(judged, forest))["moser"]
+    graphs = list(entity_graphs(judged, transactions=6, draws=1, seed=3))
+    for graph in graphs:
+        assert np.array_equal(rival(graph.txs), whole(graph))
+    found = entity_trial(trained(RECIPE).model, judged, 6, 3, draws=1, linkages=("average",), further={"moser": rival})
+    assert found.counts["moser"].sum() == found.counts["hybrid_on_moser"].sum() == found.counts[HEURISTICS].sum()
+    joined = found.counts["hybrid_on_moser"][:, :2].sum() <= found.counts["moser"][:, :2].sum()
+    assert joined, "refinement only splits"
 
 
 def test_methods_without_an_encoder_are_refused() -> None:
