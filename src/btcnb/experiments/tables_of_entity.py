@@ -46,13 +46,17 @@ def printed(name: str, score: str) -> float:
 
 
 def table_two(frame: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
-    """The paper's Table 2 beside ours: `paper → ours ± half the 95 % interval over worlds`, a line a clustering."""
+    """The paper's Table 2 beside ours: `paper → ours ± half the 95 % interval over worlds`, a line a clustering.
+
+    What has not been run is …, what the paper does not have –.
+    """
     lines = []
     for name in clusterings():
         line = {"": in_words(name)}
         for score in scores:
             theirs = printed(name, score)
-            line[score] = f"{'–' if np.isnan(theirs) else f'{theirs:.1f}'} → {ours(frame, name, score)}"
+            mine = ours(frame, name, score).replace(NOT_RUN, "…")
+            line[score] = f"{'–' if np.isnan(theirs) else f'{theirs:.1f}'} → {mine}"
         lines.append(line)
     return pd.DataFrame(lines)
 
