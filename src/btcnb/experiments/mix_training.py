@@ -32,7 +32,7 @@ TEACHING = {"tiny": 2, "quick": 10}
 """CoinJoins of each protocol that each of the three teaching economies gives, by size: 30 and 150 graphs in all."""
 PAPER_TEACHING = 67
 """Elsewhere: as many as make the paper's 1,000 graphs."""
-WIDTH = {"tiny": 10, "quick": 6}
+WIDTH = {"tiny": 4, "quick": 4}
 """Transactions that a step of the search for surroundings follows, by size; elsewhere the paper's 100.
 
 The neighbours of a CoinJoin are CoinJoins, most of all in an economy full of them: with 100 a step the surroundings of

@@ -29,7 +29,7 @@ from btcnb.experiments.jobs import Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.mix_controls import Usual, ordinary_pairs, percentiles, position
 from btcnb.experiments.mix_training import judged_economy, repelled, width_of
-from btcnb.experiments.mixes import PER_PROTOCOL
+from btcnb.experiments.mixes import PER_PROTOCOL, PROTOCOLS
 from btcnb.experiments.mixing_trial import mixing_trial
 from btcnb.experiments.pair_scores import Numbers, cosine
 from btcnb.experiments.recipe import baseline
@@ -38,7 +38,7 @@ from btcnb.learn import Encoder, Run, embed, prepare
 
 INTERVAL = "test"
 """The interval whose CoinJoins judge; those of the three training intervals (of another world) teach."""
-JUDGED = {"tiny": 4, "quick": 25}
+JUDGED = {"tiny": 4, "quick": 20}
 """CoinJoins of each protocol in an evaluation set, by size; elsewhere the paper's 100."""
 METHODS = ("trained", "untrained")
 ORDINARY_PAIRS = 20_000
@@ -61,15 +61,15 @@ def mixing_repelled(job: Job) -> Numbers:
 
 
 def mixing_without_joinmarket(job: Job) -> Numbers:
-    """The encoder that was taught repulsion by four protocols, JoinMarket left out; on CoinJoins only."""
+    """The encoder that was taught repulsion by four protocols, JoinMarket left out; judged on JoinMarket alone."""
     _checked(job, METHODS[:1])
-    return _measured(job, lambda: repelled(job.recipe, "joinmarket"))
+    return _measured(job, lambda: repelled(job.recipe, "joinmarket"), only=("joinmarket",))
 
 
 def mixing_without_whirlpool(job: Job) -> Numbers:
     """The same, Whirlpool left out."""
     _checked(job, METHODS[:1])
-    return _measured(job, lambda: repelled(job.recipe, "whirlpool"))
+    return _measured(job, lambda: repelled(job.recipe, "whirlpool"), only=("whirlpool",))
 
 
 def _checked(job: Job, methods: tuple[str, ...] = METHODS) -> str:
@@ -80,7 +80,14 @@ def _checked(job: Job, methods: tuple[str, ...] = METHODS) -> str:
     return job.method
 
 
-def _measured(job: Job, run: Callable[[], Run], *, priced: bool = False, shifted: bool = False) -> Numbers:
+def _measured(
+    job: Job,
+    run: Callable[[], Run],
+    *,
+    only: Sequence[str] = PROTOCOLS,
+    priced: bool = False,
+    shifted: bool = False,
+) -> Numbers:
     laps, source = Laps(), job.recipe.source
     with laps("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
@@ -91,7 +98,7 @@ def _measured(job: Job, run: Callable[[], Run], *, priced: bool = False, shifted
     with laps("local"):
         usual = _usual(made.model, graphs) if shifted else None
         number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
-        trial = mixing_trial(made.model, txs, number, job.seed, width=width, usual=usual)
+        trial = mixing_trial(made.model, txs, number, job.seed, width=width, only=only, usual=usual)
     numbers = trial.numbers() | {"taught_by": int(made.record.get("coinjoin_training_graphs", 0))}
     numbers["graphs_per_second"] = len(trial.distances) / laps.seconds["local"]
     if priced:

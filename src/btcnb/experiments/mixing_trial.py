@@ -23,7 +23,7 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -149,16 +149,18 @@ def mixing_trial(
     *,
     sets: int = SETS,
     width: int = PAPER_WIDTH,
+    only: Sequence[str] = PROTOCOLS,
     usual: Usual | None = None,
 ) -> MixingTrial:
     """Cluster the surroundings of CoinJoins every way, and count the pairs of their inputs.
 
     txs: a chain whose truth names its CoinJoins; per_protocol, sets, seed: as in `draw_mixes`
     width: transactions that a step of the search for surroundings follows, as in `surroundings`
+    only: protocols that are judged; which of their CoinJoins are drawn does not depend on it
     usual: the features that the encoder saw in training; with it, `shift.…` is measured as well
     """
     gates.instance("model", model, Encoder)
-    drawn = draw_mixes(txs, per_protocol, sets, seed)
+    drawn = _of(draw_mixes(txs, per_protocol, sets, seed), only)
     trial, price = MixingTrial(drawn), interval_config(txs).price_usd
     waiting: list[Mix] = []
     kept: list[bool] = []
@@ -184,7 +186,7 @@ def mixing_trial(
         if usual is not None:
             trial.shift.append(_shift(mix, model, usual, price))
     stays = np.array(kept, dtype=bool)
-    trial.drawn = Drawn(drawn.transactions[stays], drawn.protocol[stays], drawn.member[:, stays], drawn.short)
+    trial.drawn = _masked(drawn, stays)
     trial.told = {
         "coinjoins": int(stays.sum()),
         "coinjoins.set": int(trial.drawn.member.sum(axis=1).max(initial=0)),
@@ -192,6 +194,17 @@ def mixing_trial(
         "zero_rows": zero_rows,
     }
     return trial
+
+
+def _of(drawn: Drawn, only: Sequence[str]) -> Drawn:
+    """The CoinJoins of some protocols."""
+    names = [gates.choice("a protocol", name, PROTOCOLS) for name in gates.items("only", only)]
+    found = _masked(drawn, np.isin(drawn.protocol, names))
+    return found._replace(short={name: number for name, number in drawn.short.items() if name in names})
+
+
+def _masked(drawn: Drawn, mask: npt.NDArray[np.bool_]) -> Drawn:
+    return Drawn(drawn.transactions[mask], drawn.protocol[mask], drawn.member[:, mask], drawn.short)
 
 
 def engine(model: Encoder, txs: Transactions) -> LocalGraphs:

@@ -41,7 +41,7 @@ REAL, REGTEST, EMULATED = "real", "regtest", "emulated"
 HALVES = ("early", "late")
 LISTS = {name: names[-1] for name, names in LISTED.items() if names != ("whirlpool-tx0",)}
 """Files of the Dumplings project that list mixes -> our name of the protocol (a list of Wasabi 1 may hold both)."""
-WIDTH = 6
+WIDTH = 4
 """Transactions that a step of the search for surroundings follows, as for the simulated ones at size quick."""
 COLUMNS = [
     "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "clustering", "TN", "strangers", "own", "pairs",
