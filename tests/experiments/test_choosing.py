@@ -12,6 +12,7 @@ from btcnb.experiments.choosing import (
     NOTHING,
     PAPER,
     Candidate,
+    best_fixed,
     candidates,
     choose,
     dial,
@@ -127,3 +128,15 @@ def test_failed_runs_and_older_records_are_left_out() -> None:
 def test_hindsight_takes_the_best_of_each_world() -> None:
     # disorder 1: +.1 and +.1 by twice.local of paper; disorder 2: +.2 and +.2 by lambda of paper
     assert hindsight(TWO_WORLDS)["mean"].tolist() == pytest.approx([0.1, 0.2])
+
+
+def test_the_best_fixed_threshold_is_found_for_each_disorder_alone() -> None:
+    """At disorder 1 the threshold 0.10 gains most, at 2 the threshold 0.90, which loses least."""
+    names = ["row", "seed", "heuristics.ari", *(f"at.{0.05 * step:.2f}.ari" for step in range(1, 21))]
+    flat = [0.4] * 20
+    first, second = ([*flat] for _ in range(2))
+    first[1], second[17] = 0.8, 0.45
+    frame = pd.DataFrame([["paper 1", 1, 0.5, *first], ["paper 2", 1, 0.5, *second]], columns=names)
+    found = best_fixed(tidy(frame), "paper")
+    assert found["disorder"].tolist() == [1.0, 2.0]
+    assert found["mean"].tolist() == pytest.approx([0.3, -0.05])
