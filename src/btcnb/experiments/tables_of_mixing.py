@@ -155,9 +155,8 @@ def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFram
         }
         for name in names:
             mine = group[group["clustering"] == name]
-            line[in_words(name)] = _arrow(mine, "TN")
-            if group["own_pairs"].max() > 0:
-                line[in_words(name)] += f" ({_arrow(mine, 'own')})"
+            own = f" ({_arrow(mine, 'own')})" if group["own_pairs"].max() > 0 else ""
+            line[in_words(name)] = _arrow(mine, "TN") + own
         lines.append(line)
     return pd.DataFrame(lines)
 
