@@ -103,6 +103,15 @@ def test_numbers_of_a_trial_are_those_of_its_counts() -> None:
     assert np.mean([found[f"hybrid.ward.TN.{name}"] for name in PROTOCOLS]) == pytest.approx(found["hybrid.ward.TN"])
 
 
+def test_one_protocol_alone_is_judged_on_the_same_coinjoins() -> None:
+    model = trained(baseline(RECIPE, "untrained")).model
+    alone = mixing_trial(model, judged_chain(), seed=1, only=("whirlpool",), **FEW)
+    of = trial().drawn.protocol == "whirlpool"
+    assert alone.drawn.transactions.tolist() == trial().drawn.transactions[of].tolist()
+    name = "gnn.average.TN.whirlpool"
+    assert alone.numbers()[name] == trial().numbers()[name] == alone.numbers()["gnn.average.TN"]
+
+
 def test_a_hybrid_that_splits_a_cluster_of_inputs_alone_is_its_own_random_split() -> None:
     """Where the heuristic cluster of a CoinJoin is its inputs and nobody else, true negatives follow from the sizes of
     the parts: no dealing inside the cluster can change them. So true negatives alone do not tell who was parted."""
