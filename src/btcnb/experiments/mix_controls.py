@@ -141,8 +141,8 @@ class Usual:
         rows = np.concatenate([np.asarray(each, dtype=np.float64) for each in gates.items("features", features)])
         spread = np.atleast_2d(np.cov(rows, rowvar=False))
         ridge = 1e-3 * max(float(np.trace(spread)) / len(spread), 1e-9)  # constant columns
-        inverse = np.linalg.inv(spread + ridge * np.eye(len(spread)))
-        return cls(rows.mean(axis=0), np.asarray(inverse, dtype=np.float64))
+        inverse = np.asarray(np.linalg.inv(spread + ridge * np.eye(len(spread))), dtype=np.float64)
+        return cls(rows.mean(axis=0), inverse)
 
     def distance(self, features: npt.NDArray[np.floating]) -> FloatArray:
         """Mahalanobis distance of each row (n, F) from the mean, (n,): one unit is one standard deviation."""

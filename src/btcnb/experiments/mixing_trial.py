@@ -17,7 +17,8 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
     NAME.clusters              clusters in a local graph, mean
     distance.coinjoin.pN, …    percentiles of cosine distances of input pairs; `own`: those of one owner
     auc.owners                 cosine distance as a sign of two owners, among input pairs; 0.5 is chance
-    shift.inputs, shift.others how unlike training's the features of inputs and of other nodes are (see `Usual`)
+    shift.inputs, shift.others how unlike training's the features of inputs and of other nodes are (see `Usual`): mean
+                               over CoinJoins of the median of the local graph
     shift.correlation          rank correlation, over CoinJoins, of shift.inputs with TN above random (GNN-HAC, average)
 """
 
@@ -261,14 +262,14 @@ def _near(mix: Mix, local: Local, rng: np.random.Generator) -> tuple[FloatArray,
 
 
 def _shift(mix: Mix, model: Encoder, usual: Usual, price_usd: float) -> tuple[float, float]:
-    """Mean distance from training's features: of the inputs, of all other nodes of the local graph."""
+    """Median distance from training's features: of the inputs, of all other nodes (a few hubs are very far)."""
     local, config = mix.piece.txs, model.config
     graph = build_graph(local, np.arange(local.num_addresses), price_usd)
     x = prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit).x.numpy()
     far = usual.distance(x)
     rest = np.ones(len(far), dtype=bool)
     rest[mix.inputs] = False
-    return float(far[mix.inputs].mean()), float(far[rest].mean()) if rest.any() else float("nan")
+    return float(np.median(far[mix.inputs])), float(np.median(far[rest])) if rest.any() else float("nan")
 
 
 def _by_set(values: FloatArray, member: npt.NDArray[np.bool_]) -> float:

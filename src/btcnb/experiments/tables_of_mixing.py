@@ -149,14 +149,12 @@ def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFram
     lines = []
     for key, group in record.groupby(keys, sort=False):
         first, last = group["from"].min(), group["to"].max()
-        line = dict(zip(keys, key, strict=True)) | {
-            "days": f"{first} to {last}",
-            "CoinJoins": int(group.coinjoins.max()),
-        }
+        line: dict[str, Any] = dict(zip(keys, key, strict=True))
+        line |= {"days": f"{first} to {last}", "CoinJoins": int(group["coinjoins"].max())}
         for name in names:
             mine = group[group["clustering"] == name]
-            own = f" ({_arrow(mine, 'own')})" if group["own_pairs"].max() > 0 else ""
-            line[in_words(name)] = _arrow(mine, "TN") + own
+            wallets = f" ({_arrow(mine, 'own')})" if group["own_pairs"].max() > 0 else ""
+            line[in_words(name)] = _arrow(mine, "TN") + wallets
         lines.append(line)
     return pd.DataFrame(lines)
 
