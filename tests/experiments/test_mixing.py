@@ -109,7 +109,8 @@ def test_one_protocol_alone_is_judged_on_the_same_coinjoins() -> None:
     of = trial().drawn.protocol == "whirlpool"
     assert alone.drawn.transactions.tolist() == trial().drawn.transactions[of].tolist()
     name = "gnn.average.TN.whirlpool"
-    assert alone.numbers()[name] == trial().numbers()[name] == alone.numbers()["gnn.average.TN"]
+    assert alone.numbers()[name] == pytest.approx(trial().numbers()[name])  # sums in another order
+    assert alone.numbers()[name] == pytest.approx(alone.numbers()["gnn.average.TN"])
 
 
 def test_a_hybrid_that_splits_a_cluster_of_inputs_alone_is_its_own_random_split() -> None:
