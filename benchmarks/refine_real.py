@@ -21,7 +21,7 @@ from btcnb.experiments.refine_write import summary, write
 
 RESULT = Path(__file__).resolve().parent.parent / "results" / "refine_real_blocks.json"
 EXAMPLES, SMALLEST, BIGGEST = 3, 8, 40
-"""Clusters that are drawn, and the addresses that one may have."""
+"""Clusters that are drawn, and the leaves that one may have."""
 
 
 def facts(outcome: Outcome) -> dict[str, str | int | float]:
@@ -58,7 +58,9 @@ def examples(outcome: Outcome) -> list[dict[str, Any]]:
         tree, threshold = forest.tree(place[number]), float(found.thresholds[place[number]])
         parts = int(cut(tree, threshold).max()) + 1
         rounded = [[int(a), int(b), round(float(h), 4), int(size)] for a, b, h, size in tree]
-        lines.append({"addresses": len(tree) + 1, "parts": parts, "threshold": round(threshold, 4), "tree": rounded})
+        addresses = int(found.leaf_sizes[forest.leaves(place[number])].sum())
+        told = {"addresses": addresses, "leaves": len(tree) + 1, "parts": parts}
+        lines.append({**told, "threshold": round(threshold, 4), "tree": rounded})
     return lines
 
 
