@@ -414,6 +414,23 @@ def test_above_and_below(kind: str, value: float, expected: str) -> None:
     assert (found.verdict, found.evidence) == (expected, "ARI of “a” 0.110 (0.085 to 0.135); 3 seeds")
 
 
+COST = {"kind": "cost", "grid": "g", "row": "a", "metrics": ["peak_mb.train", "peak_mb.cut"], "at_most": 4096}
+
+
+@pytest.mark.parametrize(("cut", "expected"), [(4096.0, REPRODUCED), (4096.5, NOT)])
+def test_one_run_is_enough_for_a_cost(cut: float, expected: str) -> None:
+    found = judged(COST, {"a": {"peak_mb.train": [100.0], "peak_mb.cut": [cut]}})
+    assert (found.verdict, found.sample) == (expected, 1)
+    assert found.evidence == "peak_mb.cut of “a” is the largest, 4,096; 1 run"
+    assert found.rule_text == "None of peak_mb.train and peak_mb.cut of “a” above 4,096, in any run."
+
+
+def test_the_costliest_run_decides_and_no_run_decides_nothing() -> None:
+    assert verdict(COST, {"a": {"peak_mb.train": [100.0, 5000.0], "peak_mb.cut": [1.0, 1.0]}}) == NOT
+    assert verdict(COST, {"a": {"peak_mb.train": [100.0]}}) == UNTESTED
+    assert verdict(COST, {"b": {"peak_mb.train": [100.0]}}) == UNTESTED
+
+
 SHARE = {"kind": "share", "grid": "g", "row": "m", "start": "s", "end": "e", "metrics": ["DP"], "at_least": 0.5}
 
 

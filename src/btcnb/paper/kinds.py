@@ -142,6 +142,16 @@ class Beyond:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """None of these numbers of a recorded run is above a value: what a run took is a fact, so one run is enough."""
+
+    place: Place
+    metrics: tuple[str, ...]
+    at_most: float
+    where: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
 class Share:
     """The row has reached at least this share of the gain from `start` to `end`."""
 
@@ -194,6 +204,7 @@ Rule: TypeAlias = (
     | Slope
     | Best
     | Beyond
+    | Cost
     | Share
     | AllOf
     | Chapter
@@ -218,5 +229,5 @@ def places(rule: Rule) -> Iterator[Place]:
         yield from (*rule.places, *(rule.among or (Place(rule.places[0].grid, ""),)))
     elif isinstance(rule, Share):
         yield from (rule.place, rule.start, rule.end)
-    elif isinstance(rule, Value | Beyond):
+    elif isinstance(rule, Value | Beyond | Cost):
         yield rule.place

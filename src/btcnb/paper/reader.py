@@ -13,6 +13,7 @@ from btcnb.paper.kinds import (
     Beyond,
     Chapter,
     Compare,
+    Cost,
     Definition,
     Equivalent,
     Every,
@@ -252,6 +253,11 @@ def _beyond(sign: int) -> Callable[[Fields], Beyond]:
     return read
 
 
+def _cost(fields: Fields) -> Cost:
+    place = Place(fields.text("grid"), fields.text("row"))
+    return Cost(place, fields.texts("metrics"), fields.bound("at_most"), fields.pairs("where"))
+
+
 def _share(fields: Fields) -> Share:
     grid = fields.text("grid")
     place, start, end = (Place(grid, fields.text(key)) for key in ("row", "start", "end"))
@@ -278,6 +284,7 @@ KINDS: dict[str, Callable[[Fields], Rule]] = {
     "best": _best,
     "above": _beyond(1),
     "below": _beyond(-1),
+    "cost": _cost,
     "share": _share,
     "all_of": _all_of,
     "chapter": lambda fields: Chapter(fields.text("chapter"), fields.text("words")),

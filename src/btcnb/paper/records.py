@@ -26,11 +26,13 @@ class Records:
 
     frames: Frames
 
-    def metric(self, place: Place, name: str, where: Sequence[tuple[str, object]] = ()) -> pd.Series[float]:
+    def metric(
+        self, place: Place, name: str, where: Sequence[tuple[str, object]] = (), fewest: int = FEWEST_SEEDS
+    ) -> pd.Series[float]:
         """The metric of every seed of a row. `A - B` is the difference of two metrics of the same run."""
         first, _, less = name.partition(" - ")
-        found = self._column(place, first, where)
-        return found - self._column(place, less, where) if less else found
+        found = self._column(place, first, where, fewest)
+        return found - self._column(place, less, where, fewest) if less else found
 
     def table(self, places: Sequence[Place], metric: str, where: Sequence[tuple[str, object]] = ()) -> pd.DataFrame:
         """One column a place, one line a seed that all of them have."""
@@ -61,7 +63,7 @@ class Records:
         frame = frame.assign(row=frame["row"].astype(str))
         return frame[frame["state"] == "done"] if "state" in frame.columns else frame
 
-    def _column(self, place: Place, name: str, where: Sequence[tuple[str, object]]) -> pd.Series[float]:
+    def _column(self, place: Place, name: str, where: Sequence[tuple[str, object]], fewest: int) -> pd.Series[float]:
         frame = self._frame(place.grid)
         frame = frame[frame["row"] == place.row]
         for column, wanted in where:
@@ -75,7 +77,7 @@ class Records:
         if not np.isfinite(values).all():
             seeds = ", ".join(map(str, values.index[~np.isfinite(values)]))
             raise Untestable(f"{name} of “{place.row}” has no value for seed {seeds}")
-        _enough(len(values), f"“{place.row}”")
+        _enough(len(values), f"“{place.row}”", fewest)
         return values
 
 
@@ -87,6 +89,6 @@ def together(columns: Sequence[pd.Series[float]], names: str) -> pd.DataFrame:
     return frame.sort_index()
 
 
-def _enough(seeds: int, what: str) -> None:
-    if seeds < FEWEST_SEEDS:
-        raise Untestable(f"{what} has {seeds} seed{'s' * (seeds != 1)}, fewer than {FEWEST_SEEDS}")
+def _enough(seeds: int, what: str, fewest: int = FEWEST_SEEDS) -> None:
+    if seeds < fewest:
+        raise Untestable(f"{what} has {seeds} seed{'s' * (seeds != 1)}, fewer than {fewest}")

@@ -15,6 +15,7 @@ Comparisons are paired by seed: a difference is taken for each seed, and its mea
 | slope | clear | right sign |
 | best | best mean, clear of the next | best mean |
 | above, below | interval beyond the value | mean beyond it |
+| cost | in no run is one of the numbers above the value; one run is enough | – |
 | share | every interval above that share of a clear gain | one mean is |
 | all_of | all parts | neither all reproduced nor all not |
 
@@ -37,6 +38,7 @@ from btcnb.paper.kinds import (
     Beyond,
     Chapter,
     Compare,
+    Cost,
     Definition,
     Equivalent,
     Every,
@@ -127,6 +129,8 @@ def _on_records(rule: Rule, records: Records) -> Judgement:
             return _best(rule, records)
         case Beyond():
             return _beyond(rule, records)
+        case Cost():
+            return _cost(rule, records)
         case Share():
             return _share(rule, records)
     raise TypeError(type(rule))  # pragma: no cover: the reader of rules lets no other kind into parts
@@ -273,6 +277,14 @@ def _beyond(rule: Beyond, records: Records) -> Judgement:
     verdict = REPRODUCED if margin.clear(rule.sign) else PARTLY if margin.right(rule.sign) else NOT
     said = f"{rule.metric} of “{rule.place.row}” {shown(found, signed=False)}; {_count([found])}"
     return Judgement(verdict, said, (found.mean,), found.count)
+
+
+def _cost(rule: Cost, records: Records) -> Judgement:
+    most = {name: float(records.metric(rule.place, name, rule.where, fewest=1).max()) for name in rule.metrics}
+    name, worst = max(most.items(), key=lambda entry: entry[1])
+    runs = len(records.metric(rule.place, name, rule.where, fewest=1))
+    said = f"{name} of “{rule.place.row}” is the largest, {number(worst)}; {runs} run{'s' * (runs != 1)}"
+    return Judgement(REPRODUCED if worst <= rule.at_most else NOT, said, tuple(most.values()), runs)
 
 
 def _share(rule: Share, records: Records) -> Judgement:

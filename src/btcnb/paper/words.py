@@ -15,6 +15,7 @@ from btcnb.paper.kinds import (
     Beyond,
     Chapter,
     Compare,
+    Cost,
     Definition,
     Equivalent,
     Every,
@@ -36,8 +37,10 @@ MOST_NAMES = 6
 
 
 def number(value: float, signed: bool = False) -> str:
-    """Three decimals for scores; three digits for what is larger, as seconds are."""
+    """Three decimals for scores; three digits for what is larger, as seconds are; from a thousand on, whole numbers."""
     small = abs(value) < 10
+    if abs(value) >= 1000:
+        return f"{value:{'+' * signed},.0f}".replace("-", "−")
     text = (
         f"{value:+.3f}"
         if signed and small
@@ -169,6 +172,8 @@ def _asked_of_rows(rule: Rule) -> tuple[str, str]:
                 f"{metric} of {rows([place], place.grid)} {side} {value:g} with its whole interval",
                 f"the mean is {side}",
             )
+        case Cost(place, metrics, at_most, _):
+            return f"none of {listed(metrics)} of {rows([place], place.grid)} above {at_most:,g}, in any run", ""
         case Share(place, start, end, metrics, at_least, _):
             words = (
                 f"{rows([place], place.grid)} has reached {100 * at_least:g} % of the gain from “{start.row}” to "
