@@ -21,7 +21,7 @@ from btcnb.paper.claims import DATA, IMPORTANCE
 from btcnb.paper.scoreboard import CONSTRUCTED, ELSEWHERE, OUTCOMES, TOPICS
 
 KEY = "btcnb-board"
-HEADS = ("claim", "paper", "ours", "verdict", "data", "importance", "chapter")
+HEADS = ("claim", "paper", "ours", "verdict", "data", "chapter")
 FILTERS = {
     "topic": ("section", (*TOPICS, ELSEWHERE)),
     "outcome": ("verdict", OUTCOMES),
@@ -124,16 +124,17 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     """The cells of a line in the order of `HEADS`, everything in them escaped."""
     changed = f" Changed since: {_safe(line['changes'])}." if line["changes"] else ""
     rule = f"<details><summary>rule</summary>{_safe(line['rule'])} Written {_safe(line['written'])}.{changed}</details>"
-    yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} <small>{_safe(line['where'])}</small>{rule}"
+    about = f"<small>{_safe(line['where'])}; importance: {_safe(line['importance'])}</small>"
+    yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} {about}{rule}"
     yield _safe(line["paper"]) or NOTHING
     yield _safe(line["ours"]) or NOTHING
-    constructed = f"<br><small>{CONSTRUCTED}, so no evidence</small>" if line["by_construction"] else ""
+    constructed = f"<br><small>{CONSTRUCTED}</small>" if line["by_construction"] else ""
     yield f'<span class="verdict">{MARKS[line["verdict"]]} {_safe(line["verdict"])}</span>{constructed}'
     yield _safe(line["data"])
-    yield _safe(line["importance"])
     number = str(line["chapter"])
     page = pages.get(number)
-    yield f'<a href="{_safe(page)}">chapter {_safe(number)}</a>' if page else f"chapter {_safe(number)}"
+    link = f'<a href="{_safe(page)}" aria-label="chapter {_safe(number)}">{_safe(number)}</a>'
+    yield link if page else _safe(number)
 
 
 def _safe(text: object) -> str:
