@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from btcnb.book.reading import ROOT
 from btcnb.errors import DataError
+from btcnb.store.reads import ROOT
 
 FOLDER = "BTCNB_RECORDS"
 NOTEBOOKS = ROOT / "notebooks"

@@ -142,13 +142,15 @@ def order(runs: pd.DataFrame) -> str:
 
 def orders(runs: pd.DataFrame, metric: str) -> tuple[list[float], int]:
     """The correlation in every world that has all rows which the paper prints and we have run, and how many rows."""
-    theirs = printed("ablation")
-    theirs = theirs[(theirs["metric"] == metric) & theirs["mean"].notna()].set_index("row")["mean"]
-    columns = {row: by_seed(runs, row, metric) for row in theirs.index}
+    lines = printed("ablation")
+    lines = lines[(lines["metric"] == metric) & lines["mean"].notna()]
+    theirs = {str(row): float(mean) for row, mean in zip(lines["row"], lines["mean"], strict=True)}
+    columns = {row: by_seed(runs, row, metric) for row in theirs}
     ours = pd.DataFrame({row: values for row, values in columns.items() if len(values) >= FEWEST_SEEDS}).dropna()
     if ours.shape[1] < FEWEST_SEEDS:
         return [], 0
-    return [_spearman(line, theirs[list(ours.columns)].to_list()) for line in ours.to_numpy()], ours.shape[1]
+    beside = [theirs[str(row)] for row in ours.columns]
+    return [_spearman(line, beside) for line in ours.to_numpy().tolist()], ours.shape[1]
 
 
 def _spearman(ours: Sequence[float], theirs: Sequence[float]) -> float:
