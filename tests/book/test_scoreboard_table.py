@@ -76,6 +76,7 @@ def test_true_by_construction_and_changed_rules_are_marked() -> None:
     assert "true by construction" in board_html(board({"by_construction": True}), {}).split("<tbody")[1]
     assert "true by construction" not in board_html(board({}), {}).split("<tbody")[1]
     assert "Changed since: a reason." in board_html(board({"changes": "a reason"}), {})
+    assert "of <code>x &lt; y</code>" in board_html(board({"ours": "of `x < y`"}), {})
 
 
 def test_filters_offer_what_there_is_in_order_and_are_labelled() -> None:

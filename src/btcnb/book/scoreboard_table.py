@@ -127,7 +127,7 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     about = f"<small>{_safe(line['where'])}; importance: {_safe(line['importance'])}</small>"
     yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} {about}{rule}"
     yield _safe(line["paper"]) or NOTHING
-    yield _safe(line["ours"]) or NOTHING
+    yield re.sub(r"`([^`]+)`", r"<code>\1</code>", _safe(line["ours"])) or NOTHING
     constructed = f"<br><small>{CONSTRUCTED}</small>" if line["by_construction"] else ""
     yield f'<span class="verdict">{MARKS[line["verdict"]]} {_safe(line["verdict"])}</span>{constructed}'
     yield _safe(line["data"])
