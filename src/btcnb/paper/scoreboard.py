@@ -1,0 +1,154 @@
+"""All claims of the paper in one table, each with its verdict: by its rule on records, or by the chapter it belongs to.
+
+A claim that a chapter judges by its own code gets the verdict which that chapter has recorded in the same build. Where
+the chapter has not been executed, the claim cannot be tested here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from btcnb import gates
+from btcnb.errors import ParameterError
+from btcnb.paper.claims import DATA, IMPORTANCE, Claim
+from btcnb.paper.kinds import AllOf, Chapter, Definition, Later, Value
+from btcnb.paper.records import Frames
+from btcnb.paper.rules import NOT, PARTLY, REPRODUCED, UNTESTED, Judgement, judge
+from btcnb.paper.words import paper_words, rule_words
+
+Recorded = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Verdicts that executed chapters have recorded, by the chapter's number: `{"02": [{"claim": …, "verdict": …}]}`."""
+
+CONSTRUCTED = "true by construction"
+OUTCOMES = (REPRODUCED, CONSTRUCTED, PARTLY, NOT, UNTESTED)
+"""Verdicts as they are counted: what could not fail is no evidence, so it is set apart."""
+
+TOPICS = {
+    "Data and heuristics": ("01", "02", "03", "17"),
+    "Theory": ("04", "05", "06"),
+    "Method": ("07", "08", "09"),
+    "Scale and cost": ("10",),
+    "Table 1 and how it is scored": ("11",),
+    "Dimension, α, negatives": ("12",),
+    "Refinement": ("13",),
+    "Entity labels": ("14",),
+    "Möser and Narayanan": ("15",),
+    "CoinJoins": ("16",),
+}
+"""Sections of the scoreboard, by the chapters that show the verdicts."""
+ELSEWHERE = "Elsewhere"
+
+NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS = (
+    "no result that could be tested",
+    "planned, not yet judged",
+    "its chapter has not been executed in this build",
+    "its chapter could not decide it",
+    "records are missing, or from too few seeds",
+)
+REASONS = (NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS)
+BY_GROUP = {"topic": (*TOPICS, ELSEWHERE), "importance": IMPORTANCE, "data": DATA}
+"""What the claims are counted by, and in which order."""
+
+
+def scoreboard(chosen: Iterable[Claim], frames: Frames, recorded: Recorded) -> pd.DataFrame:
+    """One line a claim, in the order given; most columns are the claim's own fields.
+
+    frames:   gives the records of a grid, or None
+    recorded: what executed chapters have recorded; a chapter that is absent has not been executed
+    paper:    the paper's number, as printed
+    ours:     our numbers with their intervals, or why there is none
+    level:    whether the rule asks for the paper's very number, which simulated data can only resemble
+    seeds:    how many decided; missing for claims that a chapter judges, or nobody
+    untested: why a claim cannot be tested here; empty for the others
+    """
+    asked = gates.items("chosen", chosen)
+    if not asked:
+        raise ParameterError("chosen is empty, but a scoreboard needs at least one claim.")
+    lines = [_line(gates.instance("a claim", each, Claim), frames, recorded) for each in asked]
+    return pd.DataFrame(lines).astype({"seeds": "Int64"})
+
+
+def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
+    own = isinstance(claim.rule, Chapter)
+    found = of_chapter(claim, recorded) if own else judge(claim, frames)
+    parts = claim.rule.parts if isinstance(claim.rule, AllOf) else (claim.rule,)
+    constructed = claim.by_construction and found.verdict == REPRODUCED
+    return {
+        "id": claim.id,
+        "topic": topic(claim.chapter),
+        "where": claim.where,
+        "claim": claim.claim,
+        "paper": paper_words(claim),
+        "ours": found.evidence,
+        "verdict": found.verdict,
+        "outcome": CONSTRUCTED if constructed else found.verdict,
+        "rule": rule_words(claim.rule),
+        "written": claim.decided.isoformat(),
+        "changes": "; ".join(f"{change.date.isoformat()}: {change.why}" for change in claim.changes),
+        "data": claim.data,
+        "chapter": claim.chapter,
+        "by_construction": claim.by_construction,
+        "importance": claim.importance,
+        "level": any(isinstance(part, Value) for part in parts),
+        "seeds": found.sample,
+        "untested": _why(claim, recorded) if found.verdict == UNTESTED else "",
+    }
+
+
+def topic(chapter: str) -> str:
+    """The section of the scoreboard that a chapter's claims stand in."""
+    return next((name for name, chapters in TOPICS.items() if chapter in chapters), ELSEWHERE)
+
+
+def of_chapter(claim: Claim, recorded: Recorded) -> Judgement:
+    """The verdict that a chapter has recorded on a claim: by its id, or else by the words that its rule quotes.
+
+    Several records of one claim count like the parts of a rule: what they do not all say, holds partly.
+    """
+    if not isinstance(claim.rule, Chapter):
+        raise TypeError(f"{claim.id} is not judged by a chapter")  # a mistake in our code, not in data
+    chapter, words = claim.rule.chapter, claim.rule.words
+    if chapter not in recorded:
+        return Judgement(UNTESTED, f"chapter {chapter} has not been executed in this build")
+    given = [entry for entry in recorded[chapter] if entry.get("kind", "verdict") == "verdict"]
+    by_id = [entry for entry in given if entry.get("id") == claim.id]
+    named = by_id or [entry for entry in given if not entry.get("id") and words in str(entry.get("claim", ""))]
+    if not named:
+        return Judgement(UNTESTED, f"chapter {chapter} has recorded no verdict on it in this build")
+    verdicts = {str(entry["verdict"]) for entry in named}
+    verdict = verdicts.pop() if len(verdicts) == 1 else PARTLY
+    return Judgement(verdict, "; ".join(str(entry["evidence"]) for entry in named))
+
+
+def _why(claim: Claim, recorded: Recorded) -> str:
+    match claim.rule:
+        case Definition():
+            return NO_RESULT
+        case Later():
+            return TO_COME
+        case Chapter(chapter, _):
+            return UNDECIDED if chapter in recorded else NO_RUN
+    return NO_RECORDS
+
+
+def at_least(board: pd.DataFrame, importance: str) -> pd.DataFrame:
+    """The claims of this importance or more."""
+    most = IMPORTANCE.index(gates.choice("importance", importance, IMPORTANCE))
+    return board[board["importance"].isin(IMPORTANCE[: most + 1])].reset_index(drop=True)
+
+
+def counted(board: pd.DataFrame, by: str) -> pd.DataFrame:
+    """How many claims of each group have which outcome: groups that there are as index, `OUTCOMES` as columns."""
+    order = BY_GROUP[gates.choice("by", by, tuple(BY_GROUP))]
+    found = pd.crosstab(board[by], board["outcome"]).reindex(columns=list(OUTCOMES), fill_value=0)
+    found.columns.name = None
+    return found.reindex([name for name in order if name in found.index])
+
+
+def overall(board: pd.DataFrame, name: str = "all claims") -> pd.DataFrame:
+    """The counts of all claims together, as one line of the form of `counted`."""
+    found = board["outcome"].value_counts().reindex(list(OUTCOMES), fill_value=0)
+    return pd.DataFrame([found.to_numpy()], index=[name], columns=list(OUTCOMES))

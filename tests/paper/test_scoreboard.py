@@ -1,0 +1,177 @@
+"""The scoreboard: every claim gets one line, its verdict from the right place, and words that follow the verdicts."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from btcnb import paper
+from btcnb.errors import ParameterError
+from btcnb.paper import board_words, scoreboard
+from btcnb.paper.board_words import ADVICE, advised, counted_words, deciding, seeds_words, standing, verdict_words
+from btcnb.paper.claims import Claim, read
+from btcnb.paper.rules import NOT, PARTLY, REPRODUCED, UNTESTED
+from btcnb.paper.scoreboard import (
+    CONSTRUCTED,
+    NO_RECORDS,
+    NO_RESULT,
+    NO_RUN,
+    OUTCOMES,
+    TO_COME,
+    UNDECIDED,
+    at_least,
+    counted,
+    overall,
+)
+
+HIGHER = {"kind": "compare", "grid": "g", "row": "a", "against": "b", "metrics": ["NMI"], "sign": "+"}
+OWN = {"kind": "chapter", "chapter": "05", "words": "cluster-separable"}
+THEOREM = {"kind": "verdict", "claim": "Theorem: cluster-separable if small", "verdict": NOT, "evidence": "four nodes"}
+
+
+def claims(*entries: dict[str, Any]) -> list[Claim]:
+    """Claims C001, C002, …; what an entry does not say is taken from here."""
+    usual = {"where": "Table 1", "claim": "A beats B.", "data": "simulated", "importance": "high", "chapter": "11"}
+    made = [{"id": f"C{i:03d}", **usual, "rule": HIGHER, **entry} for i, entry in enumerate(entries, 1)]
+    return list(read({"decided": datetime.date(2026, 11, 17), "claims": made}).values())
+
+
+def own(**fields: Any) -> dict[str, Any]:
+    return {"chapter": "05", "rule": OWN, "data": "none", **fields}
+
+
+def frames(grid: str) -> pd.DataFrame | None:
+    """Row a is ahead of b by about 0.1 in each of three seeds."""
+    if grid != "g":
+        return None
+    lines = [("a", 1, 0.61), ("a", 2, 0.70), ("a", 3, 0.80), ("b", 1, 0.50), ("b", 2, 0.60), ("b", 3, 0.71)]
+    return pd.DataFrame(lines, columns=["row", "seed", "NMI"]).assign(state="done")
+
+
+def board(*entries: dict[str, Any], recorded: dict[str, list[dict[str, Any]]] | None = None) -> pd.DataFrame:
+    return scoreboard.scoreboard(claims(*entries), frames, recorded or {})
+
+
+def test_a_rule_on_records_is_judged_here_and_now() -> None:
+    (line,) = board({"paper": "0.1"}).to_dict("records")
+    assert (line["id"], line["verdict"], line["outcome"], line["seeds"]) == ("C001", REPRODUCED, REPRODUCED, 3)
+    assert line["ours"].startswith("NMI +0.100 (") and line["paper"] == "0.1"
+    assert (
+        line["rule"]
+        == "“a” minus “b” in NMI: above 0 with the whole interval; partly: right sign, but the interval holds 0."
+    )
+    assert (line["topic"], line["written"], line["untested"]) == ("Table 1 and how it is scored", "2026-11-17", "")
+
+
+def test_a_chapter_s_own_verdict_is_found_by_the_words_of_the_rule() -> None:
+    found = board(own(), recorded={"05": [{**THEOREM, "claim": "another", "verdict": PARTLY}, THEOREM]})
+    assert found[["verdict", "ours", "topic"]].to_numpy().tolist() == [[NOT, "four nodes", "Theory"]]
+    assert found["seeds"].isna().all()
+
+
+def test_a_recorded_id_counts_before_words() -> None:
+    by_id = {**THEOREM, "id": "C001", "claim": "in other words", "verdict": REPRODUCED, "evidence": "a proof"}
+    foreign = {**THEOREM, "id": "C099", "verdict": PARTLY}
+    assert board(own(), recorded={"05": [foreign, THEOREM, by_id]})["ours"].to_list() == ["a proof"]
+    assert board(own(), recorded={"05": [foreign]})["untested"].to_list() == [UNDECIDED]
+
+
+def test_records_of_one_claim_that_disagree_hold_partly() -> None:
+    both = [THEOREM, {**THEOREM, "verdict": REPRODUCED, "evidence": "a proof"}]
+    (line,) = board(own(), recorded={"05": both}).to_dict("records")
+    assert (line["verdict"], line["ours"]) == (PARTLY, "four nodes; a proof")
+
+
+def test_the_verdict_of_another_chapter_is_not_taken() -> None:
+    (line,) = board(own(), recorded={"04": [THEOREM]}).to_dict("records")
+    assert (line["verdict"], line["ours"]) == (UNTESTED, "chapter 05 has not been executed in this build")
+
+
+def test_what_cannot_be_tested_says_why() -> None:
+    found = board(
+        {"rule": {"kind": "definition", "reason": "a setting"}},
+        {"rule": {"kind": "later", "plan": "a longer run"}},
+        {"rule": {**HIGHER, "grid": "h"}},
+        own(),
+        own(rule={**OWN, "words": "something else"}),
+        {},
+        recorded={"05": [THEOREM]},
+    )
+    assert found["untested"].to_list() == [NO_RESULT, TO_COME, NO_RECORDS, "", UNDECIDED, ""]
+    assert board(own())["untested"].to_list() == [NO_RUN]
+
+
+def test_what_is_true_by_construction_is_counted_apart_unless_it_fails() -> None:
+    found = board({"by_construction": True}, {"by_construction": True, "rule": {**HIGHER, "sign": "-"}}, {})
+    assert found["outcome"].to_list() == [CONSTRUCTED, NOT, REPRODUCED]
+    assert found["verdict"].to_list() == [REPRODUCED, NOT, REPRODUCED]
+    assert overall(found).loc["all claims"].to_list() == [1, 1, 0, 1, 0]
+
+
+def test_groups_are_counted_in_a_fixed_order_and_empty_ones_are_left_out() -> None:
+    found = board({"importance": "low"}, {"importance": "high"}, own(importance="low"), {"chapter": "99"})
+    by_importance = counted(found, "importance")
+    assert list(by_importance.index) == ["high", "low"] and tuple(by_importance.columns) == OUTCOMES
+    assert by_importance.loc["low"].to_list() == [1, 0, 0, 0, 1]
+    assert list(counted(found, "topic").index) == ["Theory", "Table 1 and how it is scored", "Elsewhere"]
+    assert counted(found, "data").loc["none"].to_list() == [0, 0, 0, 0, 1]
+    assert at_least(found, "medium")["id"].to_list() == ["C002", "C004"]
+
+
+def test_wrong_arguments_are_refused_in_words() -> None:
+    with pytest.raises(ParameterError, match="at least one claim"):
+        scoreboard.scoreboard([], frames, {})
+    with pytest.raises(ParameterError, match="importance"):
+        at_least(board({}), "enormous")
+    with pytest.raises(ParameterError, match="by"):
+        counted(board({}), "colour")
+
+
+def test_all_claims_have_a_line_and_a_section() -> None:
+    found = scoreboard.scoreboard(paper.claims(), lambda grid: None, {})
+    assert len(found) == 157 and found["id"].is_unique
+    assert "Elsewhere" not in set(found["topic"])
+    assert set(found["verdict"]) == {UNTESTED} and set(found["untested"]) == set(scoreboard.REASONS) - {UNDECIDED}
+    assert counted_words(found) == "157 cannot be tested here"
+
+
+def test_counts_and_lists_in_words() -> None:
+    found = board({}, {"by_construction": True}, {"rule": {**HIGHER, "sign": "-"}, "claim": "B beats A."}, own())
+    assert counted_words(found) == "1 reproduced, 1 true by construction, 1 not reproduced and 1 cannot be tested here"
+    assert counted_words(found.iloc[:0]) == "none"
+    assert standing(found, NOT) == ["B beats A. (C003)"] and standing(found, PARTLY) == []
+    assert seeds_words(found) == "3 claims, on 3 seeds" and seeds_words(found.iloc[3:]) == "no claim"
+    assert verdict_words(found, "C004").startswith("C004 cannot be tested here: chapter 05")
+    assert verdict_words(found, "C003").startswith("C003 is not reproduced: NMI +0.100")
+    assert verdict_words(found, "C077") == "C077 is not on this board"
+
+
+def test_claims_on_levels_and_on_real_data_need_the_release() -> None:
+    level = {
+        **{"kind": "value", "grid": "g", "row": "a", "metrics": ["NMI"], "within": 0.05},
+        "printed": {"table": "ablation", "row": {"model": "Louvain"}, "columns": ["NMI"]},
+    }
+    told = deciding(board({"rule": level}, {"data": "real"}, {}))
+    assert told.startswith("1 claim rests on a printed score itself, and 1 of them is not")
+    assert told.endswith("1 claim (C002) is about real data.")
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_advice_follows_the_verdict(outcome: str) -> None:
+    given = pd.DataFrame([{"id": each.id, "outcome": outcome} for each in ADVICE])
+    said, waiting = advised(given)
+    assert len(said) + len(waiting) == len(ADVICE)
+    if outcome in (UNTESTED, CONSTRUCTED):
+        assert waiting == [each.id for each in ADVICE]
+    else:
+        first = ADVICE[0].holds if outcome == REPRODUCED else ADVICE[0].fails
+        assert said[0] == f"{first} ({ADVICE[0].id}: {outcome})"
+
+
+def test_advice_is_about_claims_that_exist_and_says_two_things() -> None:
+    known = {each.id for each in paper.claims()}
+    assert {each.id for each in ADVICE} <= known
+    assert all(each.holds != each.fails for each in board_words.ADVICE)
