@@ -16,7 +16,17 @@ from btcnb.book import real_data
 from btcnb.data import Source, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.real_mixes import COLUMNS, EMULATED, REAL, REGTEST, Chain, emulated_wallets, judged, real_chains
+from btcnb.experiments.real_mixes import (
+    COLUMNS,
+    EMULATED,
+    REAL,
+    REGTEST,
+    Chain,
+    _marked,
+    emulated_wallets,
+    judged,
+    real_chains,
+)
 from btcnb.experiments.recipe import baseline
 from btcnb.experiments.stages import trained
 from btcnb.learn import Encoder
@@ -53,6 +63,41 @@ def test_pairs_of_two_rounds_by_hand(kind: str, whole: bool) -> None:
     assert plain["TN"].tolist() == [0.0, 0.0] and plain["own"].tolist() == [100.0, 100.0]
     assert plain.loc["early", "strangers"] == 0.0 and np.isnan(plain.loc["late", "strangers"]), "c is no stranger to c"
     assert {"gnn.average", "hybrid.complete", "safeguarded"} <= set(found["clustering"])
+    assert set(found["too_large"]) == {0} and set(found["unpaired"]) == {0}
+
+
+def test_all_pairs_of_wallets_by_hand() -> None:
+    """Known are a, b, w1, w2, c, o2, shop: 21 pairs, two of one wallet. The heuristics join the inputs of each round:
+    {a, b, w1, w2} holds five pairs of strangers, {o2, c} none, and nobody else is joined, unless by change."""
+    txs = story()
+    found = judged(model(), Chain(REGTEST, "x", "wasabi2", txs, np.array([0, 2]), True))
+    plain = found[found["clustering"] == "heuristics"]
+    assert plain["wallets_together"].tolist() == [100.0, 100.0], "the chain is one graph, whichever half"
+    assert plain["wallets_apart"].iloc[0] == pytest.approx(100 * (19 - 5) / 19)
+    local = judged(model(), Chain(REAL, "x", "wasabi2", txs, np.array([0, 2]), False))
+    assert local["wallets_apart"].isna().all(), "surroundings are no whole chain"
+
+
+def test_halves_that_are_not_wanted_are_not_judged_and_change_nothing() -> None:
+    many = Chain(REGTEST, "x", "wasabi2", story(), np.array([0, 2]), True)
+    both, late = judged(model(), many), judged(model(), many, halves=("late",))
+    pd.testing.assert_frame_equal(both[both["half"] == "late"].reset_index(drop=True), late)
+    with pytest.raises(ParameterError, match="a half"):
+        judged(model(), many, halves=("middle",))
+
+
+def test_surroundings_that_are_too_large_have_a_line_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 3)
+    found = judged(model(), Chain(REAL, "x", "wasabi2", story(), np.array([0, 2]), False))
+    assert found["too_large"].tolist() == [1, 1] and found["coinjoins"].tolist() == [0, 0]
+    assert found["TN"].isna().all()
+
+
+def test_listed_coinjoins_with_one_input_address_are_counted() -> None:
+    """The payment of o1 has one input, and nobody can keep that apart from anything."""
+    found = _marked(REAL, "x", "wasabi2", story(), np.arange(3))
+    assert found.mixes.tolist() == [0, 2] and found.unpaired == 1
+    assert set(judged(model(), found)["unpaired"]) == {1}
 
 
 def test_so_many_are_judged_as_were_asked_for() -> None:
