@@ -79,6 +79,8 @@ def recorded() -> pd.DataFrame:
             each = {"kind": kind, "half": half, "coinjoins": 7, "clustering": "gnn.average", "encoder": encoder}
             each |= {"TN": apart, "strangers": apart + 1 if wallets else np.nan, "own": own if wallets else np.nan}
             each |= {"wallets_apart": 50.0 if wallets else np.nan, "wallets_together": 30.0 if wallets else np.nan}
+            each |= {"pairs": 40, "own_pairs": 4 if wallets else 0}
+            each["seen"] = 3.0 if (kind, encoder) == ("real", "by lists") else np.nan
             rows.append(days | each)
     return pd.DataFrame(rows)
 
@@ -99,3 +101,13 @@ def test_wallets_are_told_where_they_are_known() -> None:
         "30 → 30 → 30",
     ]
     assert tables.wallet_table(None, ["gnn.average"]).empty
+
+
+def test_shares_of_recorded_pairs_in_words() -> None:
+    """Four of forty pairs have one wallet, counted once whoever saw them; of two lists 3 % and 20 % were seen."""
+    record = recorded()
+    assert tables.own_in_words(record) == "10 % (regtest)"
+    more = record[record["kind"] == "real"].assign(archive="y", seen=lambda frame: frame["seen"] + 17)
+    assert tables.seen_in_words(pd.concat([record, more])) == "3 to 20 %"
+    assert tables.own_in_words(None) == tables.seen_in_words(None) == "(not yet recorded)"
+    assert tables.own_in_words(record[record["kind"] == "real"]) == "(not yet recorded)"

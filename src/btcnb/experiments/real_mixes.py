@@ -42,8 +42,10 @@ IntArray = npt.NDArray[np.int64]
 
 REAL, REGTEST, EMULATED = "real", "regtest", "emulated"
 HALVES = ("early", "late")
-LISTS = {name: names[-1] for name, names in LISTED.items() if names != ("whirlpool-tx0",)}
-"""Files of the Dumplings project that list mixes -> our name of the protocol (a list of Wasabi 1 may hold both)."""
+LISTS = {
+    name: "wasabi1" if len(names) > 1 else names[0] for name, names in LISTED.items() if names != ("whirlpool-tx0",)
+}
+"""Files of the Dumplings project that list mixes -> their protocol; a list of Wasabi 1 does not tell its versions."""
 WIDTH = 4
 """Transactions that a step of the search for surroundings follows, as for the simulated ones at size quick."""
 COLUMNS = [

@@ -26,6 +26,7 @@ CLUSTERINGS = ("heuristics", *WAYS)
 STANDARD, REPELLED, BY_LISTS = "standard", "repelled", "by lists"
 COLUMNS = {STANDARD: "TN", REPELLED: "TN_hard_negatives"}
 """Rows of our grid, and the column of the paper's table that each answers to."""
+NOT_RECORDED = "(not yet recorded)"
 ON_REAL = (STANDARD, REPELLED, BY_LISTS)
 """Encoders that judge recorded CoinJoins, in the order of a cell: taught none, simulated ones, earlier real ones."""
 _MODELS = {"heuristics": "Heuristics", "gnn": "GNN-HAC", "hybrid": "Hybrid"}
@@ -177,6 +178,25 @@ def wallet_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFr
                 line = dict(zip(keys, key, strict=True)) | {"clusters": in_words(name)}
                 lines.append(line | {head: _arrows(mine, metric) for metric, head in WALLETS.items()})
     return pd.DataFrame(lines, columns=[*keys, "clusters", *WALLETS.values()])
+
+
+def own_in_words(record: pd.DataFrame | None) -> str:
+    """`11 % (regtest), 9 % (emulated)`: input pairs of recorded CoinJoins that have one wallet, where it is known."""
+    known = None if record is None else record[record["kind"] != "real"]
+    if known is None or not len(known):
+        return NOT_RECORDED
+    once = known.drop_duplicates(["kind", "archive", "protocol", "half"])  # clusterings and encoders see the same pairs
+    pairs = once.groupby("kind", sort=False)[["own_pairs", "pairs"]].sum()
+    return ", ".join(f"{100 * own / all_:.0f} % ({kind})" for kind, own, all_ in pairs.itertuples())
+
+
+def seen_in_words(record: pd.DataFrame | None) -> str:
+    """`3 to 20 %`: by list, inputs of later CoinJoins that stand in a graph that taught, mean over worlds."""
+    taught = None if record is None else record[record["encoder"] == BY_LISTS].dropna(subset="seen")
+    if taught is None or not len(taught):
+        return NOT_RECORDED
+    share = taught.groupby(["archive", "protocol"])["seen"].mean()
+    return f"{share.min():.0f} to {share.max():.0f} %"
 
 
 def _arrows(group: pd.DataFrame, metric: str) -> str:
