@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from btcnb.data import Source, load_graph, load_transactions
+from btcnb.data import Source, build_graph, load_graph, load_transactions
+from btcnb.data.entity_pairs import interval_config
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.entity import judged_source
 from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
-from btcnb.experiments.mix_controls import payment_pairs
+from btcnb.experiments.mix_controls import Usual, payment_pairs
 from btcnb.experiments.mix_training import (
     STEERING,
     judged_economy,
@@ -29,11 +30,13 @@ from btcnb.experiments.mix_training import (
     teaching_economy,
     teaching_mixes,
 )
-from btcnb.experiments.mixes import PROTOCOLS, Apart, Drawn
+from btcnb.experiments.mixes import PROTOCOLS, Apart, Drawn, draw_mixes, surroundings
+from btcnb.experiments.mixing import price
 from btcnb.experiments.mixing_economy import edge_numbers, leakage, owner_numbers, shared
 from btcnb.experiments.mixing_trial import Counted, MixingTrial, mixing_trial
 from btcnb.experiments.recipe import baseline
 from btcnb.experiments.stages import TRAINING, trained
+from btcnb.learn import prepare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, ids
@@ -144,6 +147,21 @@ def test_a_coinjoin_of_one_input_is_counted_and_one_with_nobody_around_is_judged
     assert found["heuristics.TN"] == 0.0 and found["gnn.average.TN"] in (0.0, 100.0)
     assert found["gnn.average.parted"] is None, "no payment is near"
     assert owner_numbers(txs)["unpaired"] == 1 and owner_numbers(txs)["own.share"] == 0.0
+
+
+def test_features_are_those_of_the_prepared_graph() -> None:
+    """How unusual inputs are, computed once more from graphs made one at a time."""
+    rng = np.random.default_rng(0)
+    model, txs = trained(baseline(RECIPE, "untrained")).model, judged_chain()
+    (mix,) = surroundings(txs, draw_mixes(txs, 1, 1, 1, ["whirlpool"]).transactions, 1, width=2)
+    local = mix.piece.txs
+    graph = build_graph(local, np.arange(local.num_addresses), interval_config(txs).price_usd)
+    x = prepare(graph, unit=model.config.unit).x.numpy()
+    usual = Usual.of([rng.normal(size=(200, x.shape[1]))])
+    far, others = usual.distance(x), np.setdiff1d(np.arange(len(x)), mix.inputs)
+    found = mixing_trial(model, txs, 1, 1, sets=1, width=2, only=["whirlpool"], usual=usual).numbers()
+    assert found["shift.inputs"] == pytest.approx(np.median(far[mix.inputs]))
+    assert found["shift.others"] == pytest.approx(np.median(far[others]))
 
 
 def test_one_protocol_alone_is_judged_on_the_same_coinjoins() -> None:
@@ -276,10 +294,8 @@ def test_bad_numbers_are_refused(bad: dict[str, int]) -> None:
 
 
 def test_the_price_is_measured_on_the_ordinary_graph() -> None:
-    job = Job("x", 1, RECIPE, "untrained", "mixing")
-    from btcnb.experiments.mixing import price
-
-    found = price(job, trained(baseline(RECIPE, "untrained")).model)
+    model = trained(baseline(RECIPE, "untrained")).model
+    found = price(Job("x", 1, RECIPE, "trained", "mixing"), model)
     assert {"price.DP", "price.NMI", "price.ARI", "price.owner_ARI", "price.entity.hybrid.bACC"} <= set(found)
     assert -1e-6 < found["distance.entity_same.p0"] < found["distance.entity_two.p100"] < 2 + 1e-6
     near, far = found["distance.positive.median"], found["distance.negative.median"]

@@ -12,7 +12,7 @@ five evaluation sets vary the draw, which is all that the paper's five seeds var
     distance.entity_two.pN, …  of two; with the inputs of CoinJoins, the five curves of the paper's figures
     place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
     price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
-    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %
+    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %; of trained encoders
     taught_by, steered_by      graphs around CoinJoins that taught the encoder, and that steered its training; 0 without
     taught.PROTOCOL            those that taught, by protocol
     best_epoch, repulsion      the epoch that was kept, and λ times the repulsion in its validation loss
@@ -147,7 +147,7 @@ def price(job: Job, model: Encoder) -> Numbers:
     for kind, pairs in (("positive", same), ("negative", two)):
         spread = percentiles(cosine(rows, pairs).tolist())
         numbers |= {f"distance.{kind}.{name}": value for name, value in spread.items()}
-    return numbers | _entity_price(job, model)
+    return numbers if job.method == "untrained" else numbers | _entity_price(job, model)  # nobody asks for its price
 
 
 def _entity_price(job: Job, model: Encoder) -> Numbers:

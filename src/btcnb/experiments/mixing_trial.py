@@ -31,14 +31,15 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.data import Transactions, build_graph, heuristic_clusters
+from btcnb.data import Transactions, heuristic_clusters
 from btcnb.data.entity_pairs import interval_config
 from btcnb.experiments.local_graphs import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
 from btcnb.experiments.mix_controls import Usual, dealt, payment_pairs, percentiles, rank_correlation
@@ -56,7 +57,7 @@ from btcnb.experiments.mixes import (
     true_negatives,
 )
 from btcnb.experiments.pair_scores import Numbers, cosine, separation
-from btcnb.learn import Encoder, prepare
+from btcnb.learn import Encoder, PreparedGraph
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -173,7 +174,7 @@ def mixing_trial(
     """
     gates.instance("model", model, Encoder)
     drawn = _of(draw_mixes(txs, per_protocol, sets, seed), only)
-    trial, price = MixingTrial(drawn), interval_config(txs).price_usd
+    trial = MixingTrial(drawn)
     waiting: list[Mix] = []
     kept: list[bool] = []
     zero_rows = paid_near = 0
@@ -185,8 +186,9 @@ def mixing_trial(
                 waiting.append(mix)
                 yield mix.piece.txs
 
-    for local in engine(model, txs).run(pieces()):
-        mix = waiting.pop(0)
+    watched = Watched.of(engine(model, txs))
+    for local in watched.run(pieces()):
+        mix, x = waiting.pop(0), watched.features.popleft()
         zero_rows += local.zero_rows
         rng = np.random.default_rng([seed, mix.transaction, 16])
         paid = payment_pairs(local.txs, rng)
@@ -197,7 +199,7 @@ def mixing_trial(
         trial.distances.append(far)
         trial.own.append(own)
         if usual is not None:
-            trial.shift.append(_shift(mix, model, usual, price))
+            trial.shift.append(_shift(mix, usual, x))
     stays = np.array(kept, dtype=bool)
     trial.drawn = _masked(drawn, stays)
     trial.told = _left_out(drawn, stays) | {
@@ -248,6 +250,22 @@ def engine(model: Encoder, txs: Transactions) -> LocalGraphs:
     )
 
 
+@dataclass(frozen=True)
+class Watched(LocalGraphs):
+    """The same clusterings; the features (A, F) of pieces that were not yet taken away wait in `features`, in order."""
+
+    features: deque[npt.NDArray[np.float32]] = field(default_factory=deque)
+
+    @classmethod
+    def of(cls, plain: LocalGraphs) -> Watched:
+        return cls(**{each.name: getattr(plain, each.name) for each in fields(plain)})
+
+    def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
+        graph = super()._graph(txs, labels)
+        self.features.append(graph.x.numpy())
+        return graph
+
+
 def fits(mix: Mix) -> bool:
     """Whether the surroundings of a CoinJoin are small enough for a distance matrix."""
     return len(mix.piece.addresses) <= MOST_ADDRESSES
@@ -282,11 +300,8 @@ def _near(mix: Mix, local: Local, rng: np.random.Generator) -> tuple[FloatArray,
     return cosine(local.rows, pairs), (owner[pairs[:, 0]] == owner[pairs[:, 1]]) & (owner[pairs[:, 0]] >= 0)
 
 
-def _shift(mix: Mix, model: Encoder, usual: Usual, price_usd: float) -> tuple[float, float]:
+def _shift(mix: Mix, usual: Usual, x: npt.NDArray[np.float32]) -> tuple[float, float]:
     """Median distance from training's features: of the inputs, of all other nodes (a few hubs are very far)."""
-    local, config = mix.piece.txs, model.config
-    graph = build_graph(local, np.arange(local.num_addresses), price_usd)
-    x = prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit).x.numpy()
     far = usual.distance(x)
     rest = np.ones(len(far), dtype=bool)
     rest[mix.inputs] = False
