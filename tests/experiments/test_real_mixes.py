@@ -23,7 +23,9 @@ from btcnb.experiments.real_mixes import (
     REGTEST,
     Chain,
     _marked,
+    _signers,
     emulated_wallets,
+    inputs_of,
     judged,
     real_chains,
 )
@@ -109,6 +111,11 @@ def test_so_many_are_judged_as_were_asked_for() -> None:
         judged(model(), many, most=0)
 
 
+def test_signers_by_hand() -> None:
+    """a, b and w sign the first, nobody known the second (o1 has no owner), c alone the third (c and o2 are its)."""
+    assert _signers(story()).tolist() == [3, 0, 1]
+
+
 def test_wallets_of_emulated_rounds_are_read_and_broken_files_refused(tmp_path: Path) -> None:
     coin = {"address": "bcrt1qa", "wallet_name": "wallet-1", "value": 5}
     other = {"address": "bcrt1qb", "wallet_name": "wallet-2", "value": 4}
@@ -134,7 +141,9 @@ def test_recorded_lists_are_what_they_are_called() -> None:
     assert [each.kind for each in chains] == [REGTEST, EMULATED]
     run, emulated = chains
     assert 4 <= len(run.mixes) <= 10, "ten rounds; some have one known signer only"
-    assert 200 <= len(emulated.mixes) <= 220
+    assert (len(emulated.mixes), emulated.one_wallet, emulated.unpaired) == (162, 58, 0), "of 220 rounds"
+    owners = [emulated.txs.truth.owner[each] for each in inputs_of(emulated.txs, emulated.mixes)]
+    assert all(len(np.unique(each)) > 1 for each in owners)
     rounds = pd.Series(run.txs.inputs["tx"]).value_counts()
     outputs = pd.Series(run.txs.outputs["tx"]).value_counts()
     large = [tx for tx in run.mixes if rounds[tx] >= 20 and outputs[tx] >= 20]

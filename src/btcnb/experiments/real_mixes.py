@@ -49,8 +49,8 @@ LISTS = {
 WIDTH = 4
 """Transactions that a step of the search for surroundings follows, as for the simulated ones at size quick."""
 COLUMNS = [
-    "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "too_large", "unpaired", "clustering", "TN",
-    "strangers", "own", "pairs", "own_pairs", "wallets_apart", "wallets_together",
+    "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "too_large", "unpaired", "one_wallet",
+    "clustering", "TN", "strangers", "own", "pairs", "own_pairs", "wallets_apart", "wallets_together",
 ]  # fmt: skip
 
 
@@ -64,6 +64,7 @@ class Chain(NamedTuple):
     mixes: IntArray  # ids, in order of time; each has two distinct input addresses or more
     whole: bool  # whether the chain is small enough to be one graph
     unpaired: int = 0  # listed, but with fewer than two distinct input addresses: there is no pair to judge
+    one_wallet: int = 0  # listed, but signed by one wallet alone: there are no strangers to keep apart
 
     def halves(self) -> dict[str, IntArray]:
         """The earlier and the later CoinJoins, ids in order of time; of an odd number the earlier half has one more."""
@@ -95,7 +96,8 @@ def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0, halves: 
     """What every clustering does to the CoinJoins of a chain, the earlier and the later half apart: `COLUMNS`.
 
     most: CoinJoins of each half that are judged, drawn at random; `too_large` of them have surroundings that are too
-    large (see `fits`) and are left out of `coinjoins`. `unpaired` are those of the list that nobody can judge.
+    large (see `fits`) and are left out of `coinjoins`. `unpaired` and `one_wallet` are those of the whole list that
+    have no pair, or no pair of strangers, and are not judged.
     halves: the halves that are judged; which CoinJoins are drawn does not depend on it.
     Shares are in %, means over CoinJoins; `strangers` and `own` are of pairs of two known wallets, and of one; NaN
     where no wallet is known. Where the chain is one graph, `wallets_apart` and `wallets_together` are the same for
@@ -115,7 +117,7 @@ def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0, halves: 
     lines: list[dict[str, Any]] = []
     for half, ids in chosen.items():
         fixed = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol, "half": half}
-        fixed |= {"unpaired": chain.unpaired, **_days(chain.txs, ids)}
+        fixed |= {"unpaired": chain.unpaired, "one_wallet": chain.one_wallet, **_days(chain.txs, ids)}
         lines += [fixed | line for line in _lines(found[half], len(ids))]
     return pd.DataFrame(lines, columns=COLUMNS)
 
@@ -199,14 +201,22 @@ def _regtest(path: Path) -> Chain:
         txs = read_bitcoin_core(path)
     if txs.truth is None:
         raise DataError(path, "wallets_info.json", "is missing", "without it nobody knows which transactions are mixes")
-    owner = [txs.truth.owner[each] for each in inputs_of(txs, np.arange(len(txs)))]
-    rounds = [tx for tx, each in enumerate(owner) if len(np.unique(each[each >= 0])) > 1]
-    return _marked(REGTEST, path.stem, "wasabi2", txs, np.array(rounds, dtype=np.int64))
+    return _marked(REGTEST, path.stem, "wasabi2", txs, np.flatnonzero(_signers(txs) > 1))
 
 
 def _emulated(path: Path) -> Chain:
+    """Every transaction is a round; more than a quarter of them have the coins of one wallet and of nobody else."""
     txs = attach_wallets(read_emulated(path), emulated_wallets(path))
-    return _marked(EMULATED, path.name.split(".")[0], "wasabi2", txs, np.arange(len(txs)))
+    several = _signers(txs) > 1
+    chain = _marked(EMULATED, path.name.split(".")[0], "wasabi2", txs, np.flatnonzero(several))
+    return chain._replace(one_wallet=int((~several).sum()))
+
+
+def _signers(txs: Transactions) -> IntArray:
+    """Known wallets that sign each transaction, (T,)."""
+    owner = np.empty(0, dtype=np.int64) if txs.truth is None else txs.truth.owner
+    spent = [owner[each] for each in inputs_of(txs, np.arange(len(txs)))]
+    return np.array([len(np.unique(each[each >= 0])) for each in spent], dtype=np.int64)
 
 
 def emulated_wallets(path: str | Path) -> dict[str, str]:
