@@ -70,7 +70,7 @@ def split_by_time(chain: Chain, later: Iterable[str] = ()) -> Split:
     names = txs.transactions["hash"].to_numpy(dtype=object)
     before = (time <= time[early].max()) & ~np.isin(names, list(later))
     before[late] = False  # a later CoinJoin of the same second
-    place = np.cumsum(before) - 1  # ids in the cut chain
+    place = np.asarray(np.cumsum(before) - 1, dtype=np.int64)  # ids in the cut chain
     kept = place[early[before[early]]]
     first = int(np.ceil(TEACHING_SHARE * len(kept)))
     return Split(txs.select(before), kept[:first], kept[first:])
