@@ -116,8 +116,8 @@ def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0, halves: 
     found = _whole(model, chain, chosen) if chain.whole else _local(model, chain, chosen, seed)
     lines: list[dict[str, Any]] = []
     for half, ids in chosen.items():
-        fixed = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol, "half": half}
-        fixed |= {"unpaired": chain.unpaired, "one_wallet": chain.one_wallet, **_days(chain.txs, ids)}
+        fixed: dict[str, Any] = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol}
+        fixed |= {"half": half, "unpaired": chain.unpaired, "one_wallet": chain.one_wallet, **_days(chain.txs, ids)}
         lines += [fixed | line for line in _lines(found[half], len(ids))]
     return pd.DataFrame(lines, columns=COLUMNS)
 
