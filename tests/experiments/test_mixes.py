@@ -101,6 +101,9 @@ def test_what_is_drawn_follows_the_seed_and_surroundings_are_the_samplers() -> N
     first, again, other = (draw_mixes(txs, 3, 2, seed) for seed in (1, 1, 2))
     assert np.array_equal(first.transactions, again.transactions) and np.array_equal(first.member, again.member)
     assert not np.array_equal(first.transactions, other.transactions)
+    four = draw_mixes(txs, 3, 2, 1, protocols=["wasabi1.1", "whirlpool"])
+    of = np.isin(first.protocol, ["wasabi1.1", "whirlpool"])
+    assert four.transactions.tolist() == first.transactions[of].tolist(), "whoever else is drawn"
     mix = next(surroundings(txs, first.transactions[:1], seed=4))
     around = sample_around(txs, int(first.transactions[0]), seed=4)
     assert mix.piece.txs.transactions["hash"].tolist() == around.transactions["hash"].tolist()
@@ -110,7 +113,7 @@ def test_what_cannot_be_drawn_is_told() -> None:
     txs = five_mix()
     drawn = draw_mixes(txs, per_protocol=3, sets=2)
     assert drawn.short == {"joinmarket": 0, "wasabi1.0": 0, "wasabi1.1": 0, "wasabi2": 0, "whirlpool": 1}
-    assert drawn.member.tolist() == [[True], [True]]
+    assert drawn.member.tolist() == [[True], [True]] and drawn.unpaired == 0
     with pytest.raises(DataError, match=r"no transaction is a CoinJoin of wasabi2"):
         draw_mixes(txs, protocols=["wasabi2"])
     with pytest.raises(ParameterError, match="a protocol is 'chaumian'"):

@@ -12,15 +12,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from btcnb.data import Source, load_graph, load_transactions
+from btcnb.data import Source, build_graph, load_graph, load_transactions
+from btcnb.data.entity_pairs import interval_config
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.entity import judged_source
 from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
-from btcnb.experiments.mix_controls import payment_pairs
+from btcnb.experiments.mix_controls import Usual, payment_pairs
 from btcnb.experiments.mix_training import (
+    STEERING,
     judged_economy,
     repelled,
     taught,
@@ -28,11 +30,13 @@ from btcnb.experiments.mix_training import (
     teaching_economy,
     teaching_mixes,
 )
-from btcnb.experiments.mixes import PROTOCOLS
+from btcnb.experiments.mixes import PROTOCOLS, Apart, Drawn, draw_mixes, surroundings
+from btcnb.experiments.mixing import price
 from btcnb.experiments.mixing_economy import edge_numbers, leakage, owner_numbers, shared
-from btcnb.experiments.mixing_trial import MixingTrial, mixing_trial
+from btcnb.experiments.mixing_trial import Counted, MixingTrial, mixing_trial
 from btcnb.experiments.recipe import baseline
 from btcnb.experiments.stages import TRAINING, trained
+from btcnb.learn import prepare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, ids
@@ -56,7 +60,7 @@ def test_no_transaction_address_or_owner_is_in_two_of_the_economies_that_teach_t
     """Owners have no name across economies: they would be shared through their addresses, and none is."""
     judging = [judged_chain(), load_transactions(judged_source(TINY), "test", sampled=False)]
     training = [load_transactions(TINY, role, sampled=False) for role in (*TRAINING, "valid")]
-    learning = [*training, *teaching_chains(TINY)]
+    learning = [*training, *teaching_chains(TINY, (*TRAINING, *STEERING))]
     for one in judging:
         assert shared(one, learning) == {"shared.transactions": 0, "shared.addresses": 0, "shared.owners": 0}
     assert shared(judging[0], [judging[0]])["shared.owners"] == len(np.unique(judging[0].truth.owner)), (
@@ -74,6 +78,12 @@ def test_what_teaches_is_what_was_asked_for() -> None:
     assert {name for _, name, _ in four} == set(PROTOCOLS) - {"whirlpool"}
     for txs, name, mix in four[:5]:
         assert np.asarray(txs.truth.coinjoin)[mix.transaction] == name
+    same = [mix.transaction for _, name, mix in teaching_mixes(TINY) if name != "whirlpool"]
+    assert [mix.transaction for _, _, mix in four] == same, "leaving one out changes nothing about the others"
+    steering = list(teaching_mixes(TINY, "whirlpool", STEERING))
+    assert {name for _, name, _ in steering} == set(PROTOCOLS) - {"whirlpool"}, "what is withheld does not steer either"
+    hashes = [txs.transactions["hash"].iloc[mix.transaction] for txs, _, mix in (*four, *steering)]
+    assert len(set(hashes)) == len(hashes), "what steers does not teach"
     with pytest.raises(ParameterError, match="without is 'chaumian'"):
         taught("chaumian")
     with pytest.raises(ParameterError, match="simulated"):
@@ -101,6 +111,57 @@ def test_numbers_of_a_trial_are_those_of_its_counts() -> None:
     of = one.drawn.protocol == "whirlpool"
     assert found["hybrid.ward.TN.whirlpool"] == pytest.approx(np.mean([share[row & of].mean() for row in member]))
     assert np.mean([found[f"hybrid.ward.TN.{name}"] for name in PROTOCOLS]) == pytest.approx(found["hybrid.ward.TN"])
+
+
+def _counted(pairs: int, apart_: int, parted: float) -> Counted:
+    return Counted(Apart(pairs, apart_, 0, 0, 0, 0), 0.5, parted, 2)
+
+
+def test_payments_are_compared_with_the_coinjoins_they_are_near_to_by_hand() -> None:
+    """Three CoinJoins, all pairs, half and none apart; near the second there is no payment. Near the others a tenth and
+    three tenths of the payments' pairs are parted. One set has the first two, the other all: TN_paid is the mean of
+    100 and (100 + 0) / 2, parted that of 10 and (10 + 30) / 2. Of the third set nothing is left."""
+    counts = [_counted(4, 4, 0.1), _counted(4, 2, float("nan")), _counted(4, 0, 0.3)]
+    member = np.array([[True, True, False], [True, True, True], [False, False, False]])
+    drawn = Drawn(np.arange(3), np.array(["whirlpool"] * 3), member, {"whirlpool": 3}, 1)
+    found = MixingTrial(drawn, {"gnn.average": counts}).numbers()
+    assert found["gnn.average.TN"] == pytest.approx((75 + 50) / 2)
+    assert found["gnn.average.TN_sd"] == pytest.approx(25 / np.sqrt(2))
+    assert found["gnn.average.TN_paid"] == pytest.approx((100 + 50) / 2)
+    assert found["gnn.average.parted"] == pytest.approx((10 + 20) / 2)
+    none = MixingTrial(drawn, {"gnn.average": [_counted(4, 1, float("nan"))] * 3}).numbers()
+    assert none["gnn.average.parted"] is None and none["gnn.average.TN_paid"] is None
+
+
+def test_a_coinjoin_of_one_input_is_counted_and_one_with_nobody_around_is_judged() -> None:
+    """a mixes with itself, which is one node and no pair; b and c mix with nobody around: two inputs, two outputs."""
+    txs = (
+        chain()
+        .pay(["a"], {"a": 5}, coinjoin="whirlpool")
+        .pay(["b", "c"], {"o1": 9, "o2": 9}, coinjoin="whirlpool")
+        .owners(a="a", b="b o1", c="c o2")
+        .build()
+    )
+    found = mixing_trial(trained(baseline(RECIPE, "untrained")).model, txs, per_protocol=2, sets=2).numbers()
+    assert (found["unpaired"], found["short.whirlpool"], found["coinjoins"], found["paid"]) == (1, 1, 1, 0)
+    assert found["heuristics.TN"] == 0.0 and found["gnn.average.TN"] in (0.0, 100.0)
+    assert found["gnn.average.parted"] is None, "no payment is near"
+    assert owner_numbers(txs)["unpaired"] == 1 and owner_numbers(txs)["own.share"] == 0.0
+
+
+def test_features_are_those_of_the_prepared_graph() -> None:
+    """How unusual inputs are, computed once more from graphs made one at a time."""
+    rng = np.random.default_rng(0)
+    model, txs = trained(baseline(RECIPE, "untrained")).model, judged_chain()
+    (mix,) = surroundings(txs, draw_mixes(txs, 1, 1, 1, ["whirlpool"]).transactions, 1, width=2)
+    local = mix.piece.txs
+    graph = build_graph(local, np.arange(local.num_addresses), interval_config(txs).price_usd)
+    x = prepare(graph, unit=model.config.unit).x.numpy()
+    usual = Usual.of([rng.normal(size=(200, x.shape[1]))])
+    far, others = usual.distance(x), np.setdiff1d(np.arange(len(x)), mix.inputs)
+    found = mixing_trial(model, txs, 1, 1, sets=1, width=2, only=["whirlpool"], usual=usual).numbers()
+    assert found["shift.inputs"] == pytest.approx(np.median(far[mix.inputs]))
+    assert found["shift.others"] == pytest.approx(np.median(far[others]))
 
 
 def test_one_protocol_alone_is_judged_on_the_same_coinjoins() -> None:
@@ -178,6 +239,8 @@ def test_a_protocol_with_too_few_and_surroundings_too_large_are_told(monkeypatch
     assert not any(f"gnn.average.TN.{name}" in numbers for name in absent), "no rate where there is nothing"
     monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 30)
     fewer = mixing_trial(model, part, per_protocol=50, sets=2, width=2).numbers()
+    by_protocol = [number for name, number in fewer.items() if name.startswith("too_large.")]
+    assert sum(by_protocol) == fewer["too_large"] and all(by_protocol)
     assert fewer["too_large"] > 0 and fewer["coinjoins"] + fewer["too_large"] == numbers["coinjoins"]
 
 
@@ -190,6 +253,13 @@ def test_repulsion_is_a_training_of_its_own() -> None:
         "log(1 + e^(cos/τ)) more"
     )
     assert runs[1].record["coinjoin_training_graphs"] > runs[2].record["coinjoin_training_graphs"]
+    lessons = [{k: v for k, v in run.record.items() if k.startswith("taught.")} for run in runs]
+    assert not lessons[0] and set(lessons[1]) == {f"taught.{name}" for name in PROTOCOLS}
+    assert sum(lessons[1].values()) == runs[1].record["coinjoin_training_graphs"]
+    assert lessons[2] == {name: number for name, number in lessons[1].items() if name != "taught.whirlpool"}
+    steered = runs[1].history["valid_loss"].iloc[0] - runs[1].record["best_repulsion"]
+    assert 0.69 < runs[1].record["best_repulsion"] < 3.4, "between log 2 (cosine 0) and log(1 + e^(1/0.3)) (cosine 1)"
+    assert 0 < steered < runs[1].history["valid_loss"].iloc[0]
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
@@ -224,11 +294,10 @@ def test_bad_numbers_are_refused(bad: dict[str, int]) -> None:
 
 
 def test_the_price_is_measured_on_the_ordinary_graph() -> None:
-    job = Job("x", 1, RECIPE, "untrained", "mixing")
-    from btcnb.experiments.mixing import price
-
-    found = price(job, trained(baseline(RECIPE, "untrained")).model)
+    model = trained(baseline(RECIPE, "untrained")).model
+    found = price(Job("x", 1, RECIPE, "trained", "mixing"), model)
     assert {"price.DP", "price.NMI", "price.ARI", "price.owner_ARI", "price.entity.hybrid.bACC"} <= set(found)
+    assert -1e-6 < found["distance.entity_same.p0"] < found["distance.entity_two.p100"] < 2 + 1e-6
     near, far = found["distance.positive.median"], found["distance.negative.median"]
     assert 0 <= near < far, "even untrained, pairs of one cluster are nearer than pairs of two"
     assert load_graph(TINY, "test").num_nodes > 0

@@ -16,7 +16,19 @@ from btcnb.book import real_data
 from btcnb.data import Source, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.real_mixes import COLUMNS, EMULATED, REAL, REGTEST, Chain, emulated_wallets, judged, real_chains
+from btcnb.experiments.real_mixes import (
+    COLUMNS,
+    EMULATED,
+    REAL,
+    REGTEST,
+    Chain,
+    _marked,
+    _signers,
+    emulated_wallets,
+    inputs_of,
+    judged,
+    real_chains,
+)
 from btcnb.experiments.recipe import baseline
 from btcnb.experiments.stages import trained
 from btcnb.learn import Encoder
@@ -53,6 +65,41 @@ def test_pairs_of_two_rounds_by_hand(kind: str, whole: bool) -> None:
     assert plain["TN"].tolist() == [0.0, 0.0] and plain["own"].tolist() == [100.0, 100.0]
     assert plain.loc["early", "strangers"] == 0.0 and np.isnan(plain.loc["late", "strangers"]), "c is no stranger to c"
     assert {"gnn.average", "hybrid.complete", "safeguarded"} <= set(found["clustering"])
+    assert set(found["too_large"]) == {0} and set(found["unpaired"]) == {0}
+
+
+def test_all_pairs_of_wallets_by_hand() -> None:
+    """Known are a, b, w1, w2, c, o2, shop: 21 pairs, two of one wallet. The heuristics join the inputs of each round:
+    {a, b, w1, w2} holds five pairs of strangers, {o2, c} none, and nobody else is joined, unless by change."""
+    txs = story()
+    found = judged(model(), Chain(REGTEST, "x", "wasabi2", txs, np.array([0, 2]), True))
+    plain = found[found["clustering"] == "heuristics"]
+    assert plain["wallets_together"].tolist() == [100.0, 100.0], "the chain is one graph, whichever half"
+    assert plain["wallets_apart"].iloc[0] == pytest.approx(100 * (19 - 5) / 19)
+    local = judged(model(), Chain(REAL, "x", "wasabi2", txs, np.array([0, 2]), False))
+    assert local["wallets_apart"].isna().all(), "surroundings are no whole chain"
+
+
+def test_halves_that_are_not_wanted_are_not_judged_and_change_nothing() -> None:
+    many = Chain(REGTEST, "x", "wasabi2", story(), np.array([0, 2]), True)
+    both, late = judged(model(), many), judged(model(), many, halves=("late",))
+    pd.testing.assert_frame_equal(both[both["half"] == "late"].reset_index(drop=True), late)
+    with pytest.raises(ParameterError, match="a half"):
+        judged(model(), many, halves=("middle",))
+
+
+def test_surroundings_that_are_too_large_have_a_line_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 3)
+    found = judged(model(), Chain(REAL, "x", "wasabi2", story(), np.array([0, 2]), False))
+    assert found["too_large"].tolist() == [1, 1] and found["coinjoins"].tolist() == [0, 0]
+    assert found["TN"].isna().all()
+
+
+def test_listed_coinjoins_with_one_input_address_are_counted() -> None:
+    """The payment of o1 has one input, and nobody can keep that apart from anything."""
+    found = _marked(REAL, "x", "wasabi2", story(), np.arange(3))
+    assert found.mixes.tolist() == [0, 2] and found.unpaired == 1
+    assert set(judged(model(), found)["unpaired"]) == {1}
 
 
 def test_so_many_are_judged_as_were_asked_for() -> None:
@@ -62,6 +109,11 @@ def test_so_many_are_judged_as_were_asked_for() -> None:
     assert judged(model(), none).empty
     with pytest.raises(ParameterError, match="most"):
         judged(model(), many, most=0)
+
+
+def test_signers_by_hand() -> None:
+    """a, b and w sign the first, nobody known the second (o1 has no owner), c alone the third (c and o2 are its)."""
+    assert _signers(story()).tolist() == [3, 0, 1]
 
 
 def test_wallets_of_emulated_rounds_are_read_and_broken_files_refused(tmp_path: Path) -> None:
@@ -89,7 +141,9 @@ def test_recorded_lists_are_what_they_are_called() -> None:
     assert [each.kind for each in chains] == [REGTEST, EMULATED]
     run, emulated = chains
     assert 4 <= len(run.mixes) <= 10, "ten rounds; some have one known signer only"
-    assert 200 <= len(emulated.mixes) <= 220
+    assert (len(emulated.mixes), emulated.one_wallet, emulated.unpaired) == (162, 58, 0), "of 220 rounds"
+    owners = [emulated.txs.truth.owner[each] for each in inputs_of(emulated.txs, emulated.mixes)]
+    assert all(len(np.unique(each)) > 1 for each in owners)
     rounds = pd.Series(run.txs.inputs["tx"]).value_counts()
     outputs = pd.Series(run.txs.outputs["tx"]).value_counts()
     large = [tx for tx in run.mixes if rounds[tx] >= 20 and outputs[tx] >= 20]

@@ -54,9 +54,10 @@ def test_what_a_row_does_not_measure_is_a_dash() -> None:
 
 
 def test_controls_subtract_inside_a_run() -> None:
-    frame = records(gnn__average__TN=[20, 30, 40], gnn__average__parted=[15, 25, 35])
+    paid = [16, 27, 38]  # true negatives of the local graphs that have a payment
+    frame = records(gnn__average__TN=[20, 30, 40], gnn__average__parted=[15, 25, 35], gnn__average__TN_paid=paid)
     line = tables.controls(frame, ["gnn.average"], {"standard": "standard"}).iloc[0]
-    assert line["TN"].startswith("30.0 ±") and line["TN − parted"] == "5.0 ± 0.0"
+    assert line["TN"].startswith("30.0 ±") and line["TN − parted"] == "2.0 ± 2.5", "1, 2 and 3"
 
 
 def test_a_distribution_is_the_mean_of_percentiles() -> None:
@@ -65,13 +66,48 @@ def test_a_distribution_is_the_mean_of_percentiles() -> None:
     assert share[[0, -1]].tolist() == [0.0, 1.0] and distance[5] == pytest.approx(51.0)
 
 
-def test_real_ones_are_told_before_and_after_and_wallets_where_they_are_known() -> None:
-    line = {"archive": "x", "protocol": "wasabi2", "half": "early", "from": "2021-01-01", "to": "2021-02-01"}
+def recorded() -> pd.DataFrame:
+    """A real list and a test network, three encoders; the one that real lists taught does not judge the early half."""
+    days = {"archive": "x", "protocol": "wasabi2", "from": "2021-01-01", "to": "2021-02-01"}
+    rates = {"standard": (40.0, 80.0), "repelled": (90.0, 20.0), "by lists": (95.0, 10.0)}
     rows = []
-    for kind, own_pairs in (("real", 0), ("regtest", 4)):
-        for encoder, rate, own in (("standard", 40.0, 80.0), ("repelled", 90.0, 20.0)):
-            known = own if own_pairs else np.nan
-            each = {"kind": kind, "coinjoins": 7, "clustering": "gnn.average", "TN": rate, "own": known}
-            rows.append(line | each | {"encoder": encoder, "own_pairs": own_pairs})
-    found = tables.real_table(pd.DataFrame(rows), ["gnn.average"]).set_index("kind")["GNN-HAC, average"]
-    assert found.to_dict() == {"real": "40 → 90", "regtest": "40 → 90 (80 → 20)"}
+    for kind, half in (("real", "early"), ("real", "late"), ("regtest", "late")):
+        for encoder, (apart, own) in rates.items():
+            if (half, encoder) == ("early", "by lists"):
+                continue
+            wallets = kind == "regtest"
+            each = {"kind": kind, "half": half, "coinjoins": 7, "clustering": "gnn.average", "encoder": encoder}
+            each |= {"TN": apart, "strangers": apart + 1 if wallets else np.nan, "own": own if wallets else np.nan}
+            each |= {"wallets_apart": 50.0 if wallets else np.nan, "wallets_together": 30.0 if wallets else np.nan}
+            each |= {"pairs": 40, "own_pairs": 4 if wallets else 0}
+            each["seen"] = 3.0 if (kind, encoder) == ("real", "by lists") else np.nan
+            rows.append(days | each)
+    return pd.DataFrame(rows)
+
+
+def test_real_ones_are_told_before_and_after_and_by_whom_they_were_taught() -> None:
+    found = tables.real_table(recorded(), ["gnn.average"])
+    assert found["GNN-HAC, average"].tolist() == ["40 → 90 → –", "40 → 90 → 95", "40 → 90 → 95"]
+    assert found["days"].iloc[0] == "2021-01-01 to 2021-02-01"
+
+
+def test_wallets_are_told_where_they_are_known() -> None:
+    (line,) = tables.wallet_table(recorded(), ["gnn.average"]).to_dict("records")
+    assert (line["kind"], line["clusters"]) == ("regtest", "GNN-HAC, average")
+    assert [line[head] for head in tables.WALLETS.values()] == [
+        "41 → 91 → 96",
+        "80 → 20 → 10",
+        "50 → 50 → 50",
+        "30 → 30 → 30",
+    ]
+    assert tables.wallet_table(None, ["gnn.average"]).empty
+
+
+def test_shares_of_recorded_pairs_in_words() -> None:
+    """Four of forty pairs have one wallet, counted once whoever saw them; of two lists 3 % and 20 % were seen."""
+    record = recorded()
+    assert tables.own_in_words(record) == "10 % (regtest)"
+    more = record[record["kind"] == "real"].assign(archive="y", seen=lambda frame: frame["seen"] + 17)
+    assert tables.seen_in_words(pd.concat([record, more])) == "3 to 20 %"
+    assert tables.own_in_words(None) == tables.seen_in_words(None) == "(not yet recorded)"
+    assert tables.own_in_words(record[record["kind"] == "real"]) == "(not yet recorded)"

@@ -46,8 +46,9 @@ def dealt(labels: IntArray, inputs: IntArray, within: IntArray | None = None) ->
     chosen = gates.array("inputs", inputs, 1, "iu")
     if len(chosen) < 2:
         raise DataError("inputs", "length", f"is {len(chosen)}", "a pair needs two addresses")
-    cells = np.unique(np.stack([group, found]), axis=1, return_counts=True)
-    together = np.bincount(cells[0][0], weights=cells[1] * (cells[1] - 1.0))
+    label = np.unique(found, return_inverse=True)[1]
+    cell, members = np.unique(group * (label.max(initial=0) + 1) + label, return_counts=True)  # a label inside a group
+    together = np.bincount(cell // (label.max(initial=0) + 1), weights=members * (members - 1.0))
     size = np.bincount(group).astype(np.float64)
     chance = np.divide(together, size * (size - 1), out=np.zeros_like(together), where=size > 1)
     mine = np.bincount(group[chosen], minlength=len(size)).astype(np.float64)

@@ -7,11 +7,15 @@ address and no owner with the ones on which anything is judged.
 
     repelled(recipe)                          # all five protocols
     repelled(recipe, without="whirlpool")     # one protocol left out
+
+Further CoinJoins of the teaching economies, those of the validation interval, steer: the loss that lowers the learning
+rate and picks the epoch is the one that is trained (see `btcnb.learn.hard_negatives`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,15 +27,19 @@ from btcnb.errors import ParameterError
 from btcnb.experiments.mixes import PAPER_WIDTH, PROTOCOLS, Mix, draw_mixes, mixing_source, surroundings
 from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.stages import TRAINING, training_graph
-from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare, train
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare
+from btcnb.learn.hard_negatives import train_repelled
 from btcnb.store import kept
 
 JUDGED_WORLD, TEACHING_WORLD = 200, 300
 """The encoder of world i is judged on CoinJoins of mixing world i + 200, and taught by those of i + 300."""
 TEACHING = {"tiny": 2, "quick": 10}
-"""CoinJoins of each protocol that each of the three teaching economies gives, by size: 30 and 150 graphs in all."""
+"""CoinJoins of each protocol that each of the three teaching economies gives, by size: 30 and 150 graphs in all. The
+fourth, whose CoinJoins steer, gives as many."""
 PAPER_TEACHING = 67
 """Elsewhere: as many as make the paper's 1,000 graphs."""
+STEERING = ("valid",)
+"""The role whose CoinJoins are validated on: never one that teaches, and of no judged economy."""
 WIDTH = {"tiny": 4, "quick": 4}
 """Transactions that a step of the search for surroundings follows, by size; elsewhere the paper's 100.
 
@@ -45,7 +53,7 @@ def judged_economy(source: Source) -> Source:
 
 
 def teaching_economy(source: Source) -> Source:
-    """The economies full of CoinJoins, one for each training role, from which encoders of a source learn repulsion."""
+    """The economies full of CoinJoins, one for each role, from which encoders of a source learn repulsion."""
     return _economy(source, TEACHING_WORLD)
 
 
@@ -61,19 +69,22 @@ def _economy(source: Source, further: int) -> Source:
     return mixing_source(source.seed + further, source.size, source.disorder)
 
 
-def teaching_chains(source: Source) -> Iterator[Transactions]:
-    """The whole intervals from which teaching CoinJoins are drawn, one for each training role."""
-    for role in TRAINING:
+def teaching_chains(source: Source, roles: Sequence[str] = TRAINING) -> Iterator[Transactions]:
+    """The whole intervals from which teaching CoinJoins are drawn, one for each role."""
+    for role in roles:
         yield load_transactions(teaching_economy(source), role, sampled=False)
 
 
-def teaching_mixes(source: Source, without: str = "") -> Iterator[tuple[Transactions, str, Mix]]:
-    """(chain, protocol, CoinJoin with its surroundings) of every CoinJoin that teaches."""
+def teaching_mixes(
+    source: Source, without: str = "", roles: Sequence[str] = TRAINING
+) -> Iterator[tuple[Transactions, str, Mix]]:
+    """(chain, protocol, CoinJoin with its surroundings) of every CoinJoin that teaches or, with `STEERING`, steers."""
     protocols = taught(without)
     number = TEACHING.get(source.size, PAPER_TEACHING)
-    for place, txs in enumerate(teaching_chains(source)):
-        drawn = draw_mixes(txs, number, 1, seed=place, protocols=protocols)
-        around = surroundings(txs, drawn.transactions, seed=place, width=width_of(source))
+    for role, txs in zip(roles, teaching_chains(source, roles), strict=True):
+        seed = (*TRAINING, *STEERING).index(role)
+        drawn = draw_mixes(txs, number, 1, seed=seed, protocols=protocols)
+        around = surroundings(txs, drawn.transactions, seed=seed, width=width_of(source))
         for name, mix in zip(drawn.protocol, around, strict=True):
             yield txs, str(name), mix
 
@@ -103,8 +114,15 @@ def repelled(recipe: Recipe, without: str = "") -> Run:
 
 @kept
 def _repelled(source: Source, config: TrainConfig, supervision: tuple[str, ...], without: str) -> Run:
-    shown = [coinjoin_graph(txs, mix, config) for txs, _, mix in teaching_mixes(source, without)]
+    names: Counter[str] = Counter()
+    shown: dict[tuple[str, ...], list[CoinJoinGraph]] = {TRAINING: [], STEERING: []}
+    for roles, graphs_of in shown.items():
+        for txs, name, mix in teaching_mixes(source, without, roles):
+            graphs_of.append(coinjoin_graph(txs, mix, config))
+            names[name] += roles == TRAINING
     graphs = [training_graph(source, role, supervision) for role in TRAINING]
     valid = training_graph(source, "valid", supervision)
-    run = train(config, graphs, valid=valid, coinjoins=shown, progress=False)
-    return replace(run, record=run.record | {"coinjoin_training_graphs": len(shown)})
+    run = train_repelled(config, graphs, valid, shown[TRAINING], shown[STEERING], progress=False)
+    told = {f"taught.{name}": names[name] for name in taught(without)}  # fewer than asked for where a chain has fewer
+    told |= {"coinjoin_training_graphs": len(shown[TRAINING]), "coinjoin_validation_graphs": len(shown[STEERING])}
+    return replace(run, record=run.record | told)

@@ -44,6 +44,7 @@ class Drawn(NamedTuple):
     protocol: npt.NDArray[np.str_]
     member: npt.NDArray[np.bool_]
     short: dict[str, int]  # protocols with fewer CoinJoins than were asked for, and how many they have
+    unpaired: int  # CoinJoins of these protocols with fewer than two distinct inputs, which have no pair
 
 
 class Mix(NamedTuple):
@@ -83,7 +84,8 @@ def draw_mixes(
     """Draw evaluation sets: `per_protocol` CoinJoins of each protocol, without repetition inside a set.
 
     Sets may share CoinJoins, as the paper's five draws may. A protocol with fewer gives all it has, in every set, and
-    is named in `short`. CoinJoins with fewer than two distinct input addresses have no pair and are never drawn.
+    is named in `short`. CoinJoins with fewer than two distinct input addresses have no pair: they are never drawn, and
+    counted in `unpaired`.
     """
     gates.instance("txs", txs, Transactions)
     number, times = gates.whole("per_protocol", per_protocol, "[1, inf)"), gates.whole("sets", sets, "[1, 1000]")
@@ -94,11 +96,13 @@ def draw_mixes(
     several = _distinct_inputs(txs) >= 2
     chosen: list[tuple[str, IntArray, npt.NDArray[np.bool_]]] = []
     short = {}
-    for place, name in enumerate(wanted):
+    unpaired = int((np.isin(np.asarray(known), wanted) & ~several).sum())
+    for name in wanted:
         found = np.flatnonzero((np.asarray(known) == name) & several)
         if len(found) < number:
             short[name] = len(found)
-        rng = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), 23, place])
+        stream = PROTOCOLS.index(name)  # what is drawn of a protocol does not depend on the others
+        rng = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), 23, stream])
         member = np.zeros((times, len(found)), dtype=bool)
         for row in member:
             row[rng.choice(len(found), min(number, len(found)), replace=False)] = True
@@ -106,11 +110,12 @@ def draw_mixes(
         chosen.append((name, found[used], member[:, used]))
     ids = np.concatenate([each for _, each, _ in chosen]).astype(np.int64)
     if not len(ids):
-        problem = f"no transaction is a CoinJoin of {', '.join(wanted)}"
+        problem = f"no transaction is a CoinJoin of {', '.join(wanted)} with two inputs"
         raise DataError(txs.source, "truth.coinjoin", problem, "simulate more blocks, or with more mixing")
     order = np.argsort(ids, kind="stable")
     protocol = np.concatenate([np.full(len(each), name) for name, each, _ in chosen])
-    return Drawn(ids[order], protocol[order], np.concatenate([m for *_, m in chosen], axis=1)[:, order], short)
+    member = np.concatenate([each for *_, each in chosen], axis=1)[:, order]
+    return Drawn(ids[order], protocol[order], member, short, unpaired)
 
 
 def surroundings(

@@ -8,9 +8,14 @@ five evaluation sets vary the draw, which is all that the paper's five seeds var
 
     distance.positive.pN, …    percentiles of cosine distances, ordinary test graph: pairs of one heuristic cluster, and
     distance.negative.pN, …    of two
+    distance.entity_same.pN, … the same of entity labels in local graphs: pairs of one name, and
+    distance.entity_two.pN, …  of two; with the inputs of CoinJoins, the five curves of the paper's figures
     place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
     price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
-    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %
+    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %; of trained encoders
+    taught_by, steered_by      graphs around CoinJoins that taught the encoder, and that steered its training; 0 without
+    taught.PROTOCOL            those that taught, by protocol
+    best_epoch, repulsion      the epoch that was kept, and λ times the repulsion in its validation loss
 """
 
 from __future__ import annotations
@@ -91,7 +96,7 @@ def _measured(
     laps, source = Laps(), job.recipe.source
     with laps("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
-        graphs = [load_graph(source, role) for role in TRAINING]
+        graphs = [load_graph(source, role) for role in TRAINING] if shifted else []
     with laps("train"):
         made = run()
     laps.seconds["train"] = float(made.record["seconds"])  # also where the store had it
@@ -99,7 +104,7 @@ def _measured(
         usual = _usual(made.model, graphs) if shifted else None
         number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
         trial = mixing_trial(made.model, txs, number, job.seed, width=width, only=only, usual=usual)
-    numbers = trial.numbers() | {"taught_by": int(made.record.get("coinjoin_training_graphs", 0))}
+    numbers = trial.numbers() | _lesson(made)
     numbers["graphs_per_second"] = len(trial.distances) / laps.seconds["local"]
     if priced:
         with laps("price"):
@@ -107,6 +112,18 @@ def _measured(
         ends = [numbers[f"distance.{kind}.median"] for kind in ("coinjoin", "positive", "negative")]
         numbers["place.coinjoin"] = position(*ends)  # type: ignore[arg-type]
     return numbers | laps.record() | {"data": txs.fingerprint()}
+
+
+def _lesson(run: Run) -> Numbers:
+    """What the encoder was shown of CoinJoins, and which epoch was kept."""
+    record = run.record
+    numbers: Numbers = {name: int(value) for name, value in record.items() if name.startswith("taught.")}
+    numbers |= {
+        "taught_by": int(record.get("coinjoin_training_graphs", 0)),
+        "steered_by": int(record.get("coinjoin_validation_graphs", 0)),
+        "best_epoch": int(record["best_epoch"]),
+    }
+    return numbers | ({"repulsion": float(record["best_repulsion"])} if "best_repulsion" in record else {})
 
 
 def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> Usual:
@@ -130,13 +147,17 @@ def price(job: Job, model: Encoder) -> Numbers:
     for kind, pairs in (("positive", same), ("negative", two)):
         spread = percentiles(cosine(rows, pairs).tolist())
         numbers |= {f"distance.{kind}.{name}": value for name, value in spread.items()}
-    return numbers | _entity_price(job, model)
+    return numbers if job.method == "untrained" else numbers | _entity_price(job, model)  # nobody asks for its price
 
 
 def _entity_price(job: Job, model: Encoder) -> Numbers:
     source = job.recipe.source
     txs = load_transactions(judged_source(source), INTERVAL, sampled=False)
     wanted = TRANSACTIONS.get(source.size, PAPER_TRANSACTIONS)
-    ways = {"linkages": ("average",), "cuts": ("silhouette",)}
-    found = entity_trial(model, txs, wanted, job.seed, **ways).numbers()  # type: ignore[arg-type]
-    return {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
+    trial = entity_trial(model, txs, wanted, job.seed, linkages=("average",), cuts=("silhouette",))
+    found = trial.numbers()
+    numbers: Numbers = {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
+    for kind in ("same", "two"):
+        spread = percentiles(trial.distances[f"{kind} joined"] + trial.distances[f"{kind} apart"])
+        numbers |= {f"distance.entity_{kind}.{name}": value for name, value in spread.items()}
+    return numbers

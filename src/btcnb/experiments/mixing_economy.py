@@ -6,7 +6,8 @@ homophily.coinjoin, …others    % of transfers that stay with one owner, in Coi
 cut.coinjoin, cut.others       % of transfers between two heuristic clusters (with safeguards: those of training)
 leak.inputs, leak.owners       % of the inputs of judged CoinJoins, and of their owners, that occur in graphs around
                                *other* CoinJoins of the same economy
-shared.transactions, …addresses, …owners    how many the judged economy has in common with the teaching ones
+shared.transactions, …addresses, …owners    how many the judged economy has in common with those that teach or steer
+unpaired                       CoinJoins with fewer than two distinct input addresses: they are in no share of pairs
 detected, detected.PROTOCOL    % of CoinJoins that the published rules recognise
 """
 
@@ -22,10 +23,18 @@ from btcnb.errors import DataError
 from btcnb.experiments.jobs import Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.mix_controls import transfers
-from btcnb.experiments.mix_training import PAPER_TEACHING, TEACHING, judged_economy, teaching_chains, width_of
+from btcnb.experiments.mix_training import (
+    PAPER_TEACHING,
+    STEERING,
+    TEACHING,
+    judged_economy,
+    teaching_chains,
+    width_of,
+)
 from btcnb.experiments.mixes import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings
 from btcnb.experiments.mixing import INTERVAL, JUDGED
 from btcnb.experiments.pair_scores import Numbers
+from btcnb.experiments.stages import TRAINING
 
 IntArray = npt.NDArray[np.int64]
 
@@ -35,7 +44,7 @@ def mixing_economy(job: Job) -> Numbers:
     laps, source = Laps(), job.recipe.source
     with laps("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
-        teachers = list(teaching_chains(source))
+        teachers = list(teaching_chains(source, (*TRAINING, *STEERING)))
     with laps("economy"):
         judged = JUDGED.get(source.size, PER_PROTOCOL)
         numbers = owner_numbers(txs) | edge_numbers(txs) | shared(txs, teachers)
@@ -60,6 +69,7 @@ def owner_numbers(txs: Transactions) -> Numbers:
         "own.share": float(shares.mean()),
         "own.pooled": 100 * own / pairs,
         "detected": float(100 * (found[of] != "").mean()),
+        "unpaired": drawn.unpaired,
     }
     for name in PROTOCOLS:
         if (drawn.protocol == name).any():

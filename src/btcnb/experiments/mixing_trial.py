@@ -12,7 +12,10 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
     NAME.pooled                % of all pairs of all CoinJoins
     NAME.random[.PROTOCOL]     % of pairs apart if the same clusters were dealt out at random
     NAME.parted                % of input pairs of *ordinary payments* of one owner, in the same local graphs, that are
-                               apart: what a true negative costs; TN minus this is 0 for splits that know nothing
+                               apart: what a true negative costs. Local graphs without such a payment are left out
+    NAME.TN_paid               TN over just those local graphs, so that the two can be compared: TN_paid minus parted is
+                               0, on average, for clusters dealt out to a whole local graph. A hybrid cuts large
+                               clusters into more parts whatever it knows: there an untrained encoder is the zero
     NAME.strangers, NAME.own   % of pairs of two owners that are apart, of one owner that are together
     NAME.clusters              clusters in a local graph, mean
     distance.coinjoin.pN, …    percentiles of cosine distances of input pairs; `own`: those of one owner
@@ -20,18 +23,23 @@ rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_on_safeguar
     shift.inputs, shift.others how unlike training's the features of inputs and of other nodes are (see `Usual`): mean
                                over CoinJoins of the median of the local graph
     shift.correlation          rank correlation, over CoinJoins, of shift.inputs with TN above random (GNN-HAC, average)
+    coinjoins, coinjoins.set   CoinJoins judged: all, and in the largest set; `paid`: those with a payment near them
+    short.PROTOCOL             CoinJoins that a protocol has, where they are fewer than was asked for
+    unpaired                   CoinJoins of the chain with fewer than two distinct inputs: they have no pair
+    too_large[.PROTOCOL]       CoinJoins that were drawn, but whose local graphs are too large (`MOST_ADDRESSES`)
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.data import Transactions, build_graph, heuristic_clusters
+from btcnb.data import Transactions, heuristic_clusters
 from btcnb.data.entity_pairs import interval_config
 from btcnb.experiments.local_graphs import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
 from btcnb.experiments.mix_controls import Usual, dealt, payment_pairs, percentiles, rank_correlation
@@ -49,7 +57,7 @@ from btcnb.experiments.mixes import (
     true_negatives,
 )
 from btcnb.experiments.pair_scores import Numbers, cosine, separation
-from btcnb.learn import Encoder, prepare
+from btcnb.learn import Encoder, PreparedGraph
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -102,13 +110,18 @@ class MixingTrial:
         counts, member, protocol = self.counts[name], self.drawn.member, self.drawn.protocol
         pairs = [each.pairs for each in counts]
         random = np.array([100 * each.random for each in counts])
+        share = np.array([100 * p.apart / p.pairs for p in pairs])
+        parted = np.array([100 * each.parted for each in counts])
         rates = self.rates(name)
+        rates = rates[np.isfinite(rates)]  # of a set all of whose local graphs are too large there is no rate
+        paid = np.isfinite(parted)
         numbers: Numbers = {
             f"{name}.TN": float(rates.mean()),
             f"{name}.TN_sd": float(rates.std(ddof=1)) if len(rates) > 1 else None,
             f"{name}.pooled": 100 * sum(p.apart for p in pairs) / sum(p.pairs for p in pairs),
             f"{name}.random": _by_set(random, member),
-            f"{name}.parted": _mean([100 * each.parted for each in counts]),
+            f"{name}.parted": _by_set(parted[paid], member[:, paid]),
+            f"{name}.TN_paid": _by_set(share[paid], member[:, paid]),
             f"{name}.strangers": _share([p.strangers_apart for p in pairs], [p.strangers for p in pairs]),
             f"{name}.own": _share([p.own_together for p in pairs], [p.own for p in pairs]),
             f"{name}.clusters": float(np.mean([each.clusters for each in counts])),
@@ -116,7 +129,6 @@ class MixingTrial:
         for each in PROTOCOLS:
             of = protocol == each
             if of.any():
-                share = np.array([100 * p.apart / p.pairs for p in pairs])
                 numbers |= {f"{name}.TN.{each}": _by_set(share[of], member[:, of])}
                 numbers |= {f"{name}.random.{each}": _by_set(random[of], member[:, of])}
         return numbers
@@ -137,7 +149,7 @@ class MixingTrial:
         excess = [each.pairs.apart / each.pairs.pairs - each.random for each in self.counts[JUDGED_BY]]
         return {
             "shift.inputs": float(inputs.mean()),
-            "shift.others": float(others.mean()),
+            "shift.others": _mean(others.tolist()),
             "shift.correlation": rank_correlation(inputs.tolist(), excess),
         }
 
@@ -162,10 +174,10 @@ def mixing_trial(
     """
     gates.instance("model", model, Encoder)
     drawn = _of(draw_mixes(txs, per_protocol, sets, seed), only)
-    trial, price = MixingTrial(drawn), interval_config(txs).price_usd
+    trial = MixingTrial(drawn)
     waiting: list[Mix] = []
     kept: list[bool] = []
-    zero_rows = 0
+    zero_rows = paid_near = 0
 
     def pieces() -> Iterator[Transactions]:
         for mix in surroundings(txs, drawn.transactions, seed, width=width):
@@ -174,27 +186,36 @@ def mixing_trial(
                 waiting.append(mix)
                 yield mix.piece.txs
 
-    for local in engine(model, txs).run(pieces()):
-        mix = waiting.pop(0)
+    watched = Watched.of(engine(model, txs))
+    for local in watched.run(pieces()):
+        mix, x = waiting.pop(0), watched.features.popleft()
         zero_rows += local.zero_rows
         rng = np.random.default_rng([seed, mix.transaction, 16])
         paid = payment_pairs(local.txs, rng)
+        paid_near += len(paid) > 0
         for name, labels in local.labels.items():
             trial.counts.setdefault(short_name(name), []).append(_counted(mix, labels, _within(name, local), paid))
         far, own = _near(mix, local, rng)
         trial.distances.append(far)
         trial.own.append(own)
         if usual is not None:
-            trial.shift.append(_shift(mix, model, usual, price))
+            trial.shift.append(_shift(mix, usual, x))
     stays = np.array(kept, dtype=bool)
     trial.drawn = _masked(drawn, stays)
-    trial.told = {
+    trial.told = _left_out(drawn, stays) | {
         "coinjoins": int(stays.sum()),
         "coinjoins.set": int(trial.drawn.member.sum(axis=1).max(initial=0)),
-        "too_large": int((~stays).sum()),
+        "paid": paid_near,
         "zero_rows": zero_rows,
     }
     return trial
+
+
+def _left_out(drawn: Drawn, stays: npt.NDArray[np.bool_]) -> dict[str, int]:
+    """CoinJoins that are not judged, by reason: all, and by protocol where there are any."""
+    large = {f"too_large.{name}": int((drawn.protocol[~stays] == name).sum()) for name in PROTOCOLS}
+    told = {"too_large": int((~stays).sum()), "unpaired": drawn.unpaired}
+    return told | {name: number for name, number in large.items() if number}
 
 
 def _of(drawn: Drawn, only: Sequence[str]) -> Drawn:
@@ -205,7 +226,9 @@ def _of(drawn: Drawn, only: Sequence[str]) -> Drawn:
 
 
 def _masked(drawn: Drawn, mask: npt.NDArray[np.bool_]) -> Drawn:
-    return Drawn(drawn.transactions[mask], drawn.protocol[mask], drawn.member[:, mask], drawn.short)
+    return drawn._replace(
+        transactions=drawn.transactions[mask], protocol=drawn.protocol[mask], member=drawn.member[:, mask]
+    )
 
 
 def engine(model: Encoder, txs: Transactions) -> LocalGraphs:
@@ -225,6 +248,22 @@ def engine(model: Encoder, txs: Transactions) -> LocalGraphs:
         further={SAFEGUARDED: clusters(safe)},
         refined_by=("average", CUT),
     )
+
+
+@dataclass(frozen=True)
+class Watched(LocalGraphs):
+    """The same clusterings; the features (A, F) of pieces that were not yet taken away wait in `features`, in order."""
+
+    features: deque[npt.NDArray[np.float32]] = field(default_factory=deque)
+
+    @classmethod
+    def of(cls, plain: LocalGraphs) -> Watched:
+        return cls(**{each.name: getattr(plain, each.name) for each in fields(plain)})
+
+    def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
+        graph = super()._graph(txs, labels)
+        self.features.append(graph.x.numpy())
+        return graph
 
 
 def fits(mix: Mix) -> bool:
@@ -261,21 +300,18 @@ def _near(mix: Mix, local: Local, rng: np.random.Generator) -> tuple[FloatArray,
     return cosine(local.rows, pairs), (owner[pairs[:, 0]] == owner[pairs[:, 1]]) & (owner[pairs[:, 0]] >= 0)
 
 
-def _shift(mix: Mix, model: Encoder, usual: Usual, price_usd: float) -> tuple[float, float]:
+def _shift(mix: Mix, usual: Usual, x: npt.NDArray[np.float32]) -> tuple[float, float]:
     """Median distance from training's features: of the inputs, of all other nodes (a few hubs are very far)."""
-    local, config = mix.piece.txs, model.config
-    graph = build_graph(local, np.arange(local.num_addresses), price_usd)
-    x = prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit).x.numpy()
     far = usual.distance(x)
     rest = np.ones(len(far), dtype=bool)
     rest[mix.inputs] = False
     return float(np.median(far[mix.inputs])), float(np.median(far[rest])) if rest.any() else float("nan")
 
 
-def _by_set(values: FloatArray, member: npt.NDArray[np.bool_]) -> float:
-    """Mean over the sets of the mean over a set's CoinJoins; sets without any are left out."""
+def _by_set(values: FloatArray, member: npt.NDArray[np.bool_]) -> float | None:
+    """Mean over the sets of the mean over a set's CoinJoins; sets without any are left out, None where all are."""
     number = member.sum(axis=1)
-    return float(((member * values).sum(axis=1)[number > 0] / number[number > 0]).mean())
+    return _mean(((member * values).sum(axis=1)[number > 0] / number[number > 0]).tolist())
 
 
 def _share(part: list[int], whole: list[int]) -> float | None:

@@ -1,7 +1,9 @@
-"""Recorded CoinJoins and encoders trained on simulation: whose inputs are kept apart, before and after repulsion.
+"""Recorded CoinJoins: whose inputs encoders keep apart, before and after repulsion.
 
     for listed in real_chains(folder): ...            # chains with marked CoinJoins; owners where wallets are known
     judged(model, listed)                             # a line for each half of the list and each clustering
+
+`real_lessons` teaches repulsion by earlier halves; everything else here was trained on simulation only.
 
 Three kinds of evidence, never mixed up: *real* CoinJoins of mainnet (nobody knows their owners; every pair counts as
 one of strangers, as in the paper), a *regtest* network on which real wallets ran real rounds, and *emulated* rounds; of
@@ -31,7 +33,8 @@ from btcnb.data.readers.guard import reading
 from btcnb.data.readers.wallets import attach_wallets
 from btcnb.data.transactions import Truth
 from btcnb.errors import DataError
-from btcnb.experiments.mixes import Mix, apart, surroundings
+from btcnb.experiments.local_graphs import HEURISTICS
+from btcnb.experiments.mixes import Apart, Mix, apart, surroundings
 from btcnb.experiments.mixing_trial import engine, fits, short_name
 from btcnb.learn import Encoder
 
@@ -39,13 +42,15 @@ IntArray = npt.NDArray[np.int64]
 
 REAL, REGTEST, EMULATED = "real", "regtest", "emulated"
 HALVES = ("early", "late")
-LISTS = {name: names[-1] for name, names in LISTED.items() if names != ("whirlpool-tx0",)}
-"""Files of the Dumplings project that list mixes -> our name of the protocol (a list of Wasabi 1 may hold both)."""
+LISTS = {
+    name: "wasabi1" if len(names) > 1 else names[0] for name, names in LISTED.items() if names != ("whirlpool-tx0",)
+}
+"""Files of the Dumplings project that list mixes -> their protocol; a list of Wasabi 1 does not tell its versions."""
 WIDTH = 4
 """Transactions that a step of the search for surroundings follows, as for the simulated ones at size quick."""
 COLUMNS = [
-    "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "clustering", "TN", "strangers", "own", "pairs",
-    "own_pairs",
+    "kind", "archive", "protocol", "half", "from", "to", "coinjoins", "too_large", "unpaired", "one_wallet",
+    "clustering", "TN", "strangers", "own", "pairs", "own_pairs", "wallets_apart", "wallets_together",
 ]  # fmt: skip
 
 
@@ -58,6 +63,20 @@ class Chain(NamedTuple):
     txs: Transactions
     mixes: IntArray  # ids, in order of time; each has two distinct input addresses or more
     whole: bool  # whether the chain is small enough to be one graph
+    unpaired: int = 0  # listed, but with fewer than two distinct input addresses: there is no pair to judge
+    one_wallet: int = 0  # listed, but signed by one wallet alone: there are no strangers to keep apart
+
+    def halves(self) -> dict[str, IntArray]:
+        """The earlier and the later CoinJoins, ids in order of time; of an odd number the earlier half has one more."""
+        return dict(zip(HALVES, np.array_split(self.mixes, 2), strict=True))
+
+
+class Judged(NamedTuple):
+    """One clustering of a chain: pairs of each CoinJoin, and pairs of any two addresses with known wallets."""
+
+    counts: list[Apart]
+    wallets_apart: float = float("nan")  # % of pairs of two wallets that are apart
+    wallets_together: float = float("nan")  # % of pairs of one wallet that are together
 
 
 def real_chains(folder: str | Path) -> Iterator[Chain]:
@@ -73,55 +92,86 @@ def real_chains(folder: str | Path) -> Iterator[Chain]:
         yield _emulated(path)
 
 
-def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0) -> pd.DataFrame:
+def judged(model: Encoder, chain: Chain, most: int = 40, seed: int = 0, halves: Sequence[str] = HALVES) -> pd.DataFrame:
     """What every clustering does to the CoinJoins of a chain, the earlier and the later half apart: `COLUMNS`.
 
-    most: CoinJoins of each half that are judged, drawn at random; those whose surroundings are too large (see `fits`)
-    are left out, so that `coinjoins` may be less. Shares are in %, means over CoinJoins; `strangers`
-    and `own` are of pairs of two known wallets, and of one; NaN where no wallet is known.
+    most: CoinJoins of each half that are judged, drawn at random; `too_large` of them have surroundings that are too
+    large (see `fits`) and are left out of `coinjoins`. `unpaired` and `one_wallet` are those of the whole list that
+    have no pair, or no pair of strangers, and are not judged.
+    halves: the halves that are judged; which CoinJoins are drawn does not depend on it.
+    Shares are in %, means over CoinJoins; `strangers` and `own` are of pairs of two known wallets, and of one; NaN
+    where no wallet is known. Where the chain is one graph, `wallets_apart` and `wallets_together` are the same for
+    pairs of any two of its addresses, whether they are inputs of a CoinJoin or not.
     """
     gates.instance("chain", chain, Chain)
-    number = gates.whole("most", most, "[1, inf)")
+    number, seed = gates.whole("most", most, "[1, inf)"), gates.whole("seed", seed, "[0, 2147483647]")
+    wanted = [gates.choice("a half", half, HALVES) for half in gates.items("halves", halves)]
+    chosen = {
+        half: np.sort(
+            np.random.default_rng([seed, HALVES.index(half)]).choice(ids, min(number, len(ids)), replace=False)
+        )
+        for half, ids in chain.halves().items()
+        if half in wanted and len(ids)
+    }
+    found = _whole(model, chain, chosen) if chain.whole else _local(model, chain, chosen, seed)
     lines: list[dict[str, Any]] = []
-    for half, members in zip(HALVES, np.array_split(chain.mixes, 2), strict=True):
-        rng = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), HALVES.index(half)])
-        chosen = np.sort(rng.choice(members, min(number, len(members)), replace=False))
-        if len(chosen):
-            fixed = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol, "half": half}
-            found = _whole(model, chain, chosen) if chain.whole else _local(model, chain, chosen, seed)
-            lines += [fixed | _days(chain.txs, chosen) | line for line in _lines(found)]
+    for half, ids in chosen.items():
+        fixed: dict[str, Any] = {"kind": chain.kind, "archive": chain.archive, "protocol": chain.protocol}
+        fixed |= {"half": half, "unpaired": chain.unpaired, "one_wallet": chain.one_wallet, **_days(chain.txs, ids)}
+        lines += [fixed | line for line in _lines(found[half], len(ids))]
     return pd.DataFrame(lines, columns=COLUMNS)
 
 
-def _local(model: Encoder, chain: Chain, chosen: IntArray, seed: int) -> dict[str, list[Any]]:
-    around = [mix for mix in surroundings(chain.txs, chosen, seed, width=WIDTH) if fits(mix)]
-    found: dict[str, list[Any]] = {}
-    locals_ = engine(model, chain.txs).run(mix.piece.txs for mix in around)
-    for mix, local in zip(around, locals_, strict=True):
-        for name, labels in local.labels.items():
-            found.setdefault(short_name(name), []).append(apart(mix, labels))
+def _local(model: Encoder, chain: Chain, chosen: dict[str, IntArray], seed: int) -> dict[str, dict[str, Judged]]:
+    """Every CoinJoin in its own surroundings."""
+    found: dict[str, dict[str, Judged]] = {}
+    for half, ids in chosen.items():
+        around = [mix for mix in surroundings(chain.txs, ids, seed, width=WIDTH) if fits(mix)]
+        mine: dict[str, Judged] = {}
+        locals_ = engine(model, chain.txs).run(mix.piece.txs for mix in around)
+        for mix, local in zip(around, locals_, strict=True):
+            for name, labels in local.labels.items():
+                mine.setdefault(short_name(name), Judged([])).counts.append(apart(mix, labels))
+        found[half] = mine or {HEURISTICS: Judged([])}  # a line says that all were too large
     return found
 
 
-def _whole(model: Encoder, chain: Chain, chosen: IntArray) -> dict[str, list[Any]]:
-    """All transactions are one graph, and every CoinJoin is judged in it."""
+def _whole(model: Encoder, chain: Chain, chosen: dict[str, IntArray]) -> dict[str, dict[str, Judged]]:
+    """All transactions are one graph, clustered once, and every CoinJoin is judged in it."""
+    if not chosen:
+        return {}
     txs = chain.txs
     piece = Piece(txs, np.arange(len(txs)), np.arange(txs.num_addresses))
+    everybody = Mix(-1, piece, np.arange(txs.num_addresses))
     (local,) = engine(model, txs).run([txs])
-    mixes = [Mix(int(tx), piece, inputs) for tx, inputs in zip(chosen, _inputs(txs, chosen), strict=True)]
-    return {short_name(name): [apart(mix, labels) for mix in mixes] for name, labels in local.labels.items()}
+    wallets = {name: apart(everybody, labels) for name, labels in local.labels.items()}
+    found: dict[str, dict[str, Judged]] = {}
+    for half, ids in chosen.items():
+        mixes = [Mix(int(tx), piece, inputs) for tx, inputs in zip(ids, inputs_of(txs, ids), strict=True)]
+        found[half] = {
+            short_name(name): Judged(
+                [apart(mix, labels) for mix in mixes],
+                _mean([wallets[name].strangers_apart], [wallets[name].strangers]),
+                _mean([wallets[name].own_together], [wallets[name].own]),
+            )
+            for name, labels in local.labels.items()
+        }
+    return found
 
 
-def _lines(found: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    for name, counts in found.items():
+def _lines(found: dict[str, Judged], drawn: int) -> Iterator[dict[str, Any]]:
+    for name, (counts, wallets_apart, wallets_together) in found.items():
         yield {
             "coinjoins": len(counts),
+            "too_large": drawn - len(counts),
             "clustering": name,
             "TN": _mean([c.apart for c in counts], [c.pairs for c in counts]),
             "strangers": _mean([c.strangers_apart for c in counts], [c.strangers for c in counts]),
             "own": _mean([c.own_together for c in counts], [c.own for c in counts]),
             "pairs": sum(c.pairs for c in counts),
             "own_pairs": sum(c.own for c in counts),
+            "wallets_apart": wallets_apart,
+            "wallets_together": wallets_together,
         }
 
 
@@ -151,14 +201,22 @@ def _regtest(path: Path) -> Chain:
         txs = read_bitcoin_core(path)
     if txs.truth is None:
         raise DataError(path, "wallets_info.json", "is missing", "without it nobody knows which transactions are mixes")
-    owner = [txs.truth.owner[each] for each in _inputs(txs, np.arange(len(txs)))]
-    rounds = [tx for tx, each in enumerate(owner) if len(np.unique(each[each >= 0])) > 1]
-    return _marked(REGTEST, path.stem, "wasabi2", txs, np.array(rounds, dtype=np.int64))
+    return _marked(REGTEST, path.stem, "wasabi2", txs, np.flatnonzero(_signers(txs) > 1))
 
 
 def _emulated(path: Path) -> Chain:
+    """Every transaction is a round; more than a quarter of them have the coins of one wallet and of nobody else."""
     txs = attach_wallets(read_emulated(path), emulated_wallets(path))
-    return _marked(EMULATED, path.name.split(".")[0], "wasabi2", txs, np.arange(len(txs)))
+    several = _signers(txs) > 1
+    chain = _marked(EMULATED, path.name.split(".")[0], "wasabi2", txs, np.flatnonzero(several))
+    return chain._replace(one_wallet=int((~several).sum()))
+
+
+def _signers(txs: Transactions) -> IntArray:
+    """Known wallets that sign each transaction, (T,)."""
+    owner = np.empty(0, dtype=np.int64) if txs.truth is None else txs.truth.owner
+    spent = [owner[each] for each in inputs_of(txs, np.arange(len(txs)))]
+    return np.array([len(np.unique(each[each >= 0])) for each in spent], dtype=np.int64)
 
 
 def emulated_wallets(path: str | Path) -> dict[str, str]:
@@ -174,16 +232,18 @@ def emulated_wallets(path: str | Path) -> dict[str, str]:
 
 
 def _marked(kind: str, archive: str, protocol: str, txs: Transactions, mixes: IntArray) -> Chain:
-    """Only CoinJoins with two input addresses or more; without wallets no address has a known owner."""
+    """Only CoinJoins with two input addresses or more, others are counted; without wallets no owner is known."""
     if txs.truth is None:
         txs = replace(txs, truth=Truth(np.full(txs.num_addresses, -1, dtype=np.int64)))
-    several = np.array([len(each) >= 2 for each in _inputs(txs, mixes)], dtype=bool)
+    several = np.array([len(each) >= 2 for each in inputs_of(txs, mixes)], dtype=bool)
     time = txs.transactions["block_timestamp"].to_numpy()[mixes]
     order = np.argsort(time, kind="stable")
-    return Chain(kind, archive, protocol, txs, mixes[order][several[order]], kind != REAL)
+    alone = int((~several).sum())
+    return Chain(kind, archive, protocol, txs, mixes[order][several[order]], kind != REAL, alone)
 
 
-def _inputs(txs: Transactions, transactions: IntArray) -> list[IntArray]:
+def inputs_of(txs: Transactions, transactions: IntArray) -> list[IntArray]:
+    """Distinct known input addresses of each transaction."""
     start, address = txs.input_offsets(), txs.inputs["address"].to_numpy(dtype=np.int64)
     spent = [np.unique(address[start[tx] : start[tx + 1]]) for tx in transactions.tolist()]
     return [each[each >= 0] for each in spent]

@@ -23,9 +23,12 @@ FloatArray = npt.NDArray[np.float64]
 WAYS = tuple(f"{kind}.{linkage}" for kind in ("gnn", "hybrid") for linkage in PAPER_LINKAGES)
 CLUSTERINGS = ("heuristics", *WAYS)
 """The rows of the paper's Table 3, in its order."""
-STANDARD, REPELLED = "standard", "repelled"
+STANDARD, REPELLED, BY_LISTS = "standard", "repelled", "by lists"
 COLUMNS = {STANDARD: "TN", REPELLED: "TN_hard_negatives"}
 """Rows of our grid, and the column of the paper's table that each answers to."""
+NOT_RECORDED = "(not yet recorded)"
+ON_REAL = (STANDARD, REPELLED, BY_LISTS)
+"""Encoders that judge recorded CoinJoins, in the order of a cell: taught none, simulated ones, earlier real ones."""
 _MODELS = {"heuristics": "Heuristics", "gnn": "GNN-HAC", "hybrid": "Hybrid"}
 _WORDS = {
     "heuristics": "heuristics, no safeguards",
@@ -125,7 +128,7 @@ def controls(frame: pd.DataFrame, names: Sequence[str], rows: Mapping[str, str])
         for row, words in rows.items():
             line = {"clusters": in_words(name), "encoder": words}
             line |= {head: cell(frame, row, f"{name}.{metric}") for metric, head in heads.items()}
-            line["TN − parted"] = cell(frame, row, f"{name}.TN - {name}.parted")
+            line["TN − parted"] = cell(frame, row, f"{name}.TN_paid - {name}.parted")  # of the same local graphs
             lines.append(line)
     return pd.DataFrame(lines)
 
@@ -139,10 +142,8 @@ def distribution(frame: pd.DataFrame, row: str, kind: str) -> tuple[FloatArray, 
 
 
 def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFrame:
-    """Recorded CoinJoins: one line a list and half, true negatives before → after repulsion, mean over encoders.
-
-    Where wallets are known, pairs of one wallet that stay together stand beside them, before → after.
-    """
+    """Recorded CoinJoins, a line for each list and half: true negatives of three encoders, `40 → 90 → 95`, mean over
+    worlds: taught no CoinJoin, simulated ones, the earlier halves of the real lists (which it does not judge, so –)."""
     keys = ["kind", "archive", "protocol", "half"]
     if record is None or record.empty:
         return pd.DataFrame(columns=[*keys, "days", "CoinJoins", *map(in_words, names)])
@@ -151,14 +152,53 @@ def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFram
         first, last = group["from"].min(), group["to"].max()
         line: dict[str, Any] = dict(zip(keys, key, strict=True))
         line |= {"days": f"{first} to {last}", "CoinJoins": int(group["coinjoins"].max())}
-        for name in names:
-            mine = group[group["clustering"] == name]
-            wallets = f" ({_arrow(mine, 'own')})" if group["own_pairs"].max() > 0 else ""
-            line[in_words(name)] = _arrow(mine, "TN") + wallets
-        lines.append(line)
+        lines.append(line | {in_words(name): _arrows(group[group["clustering"] == name], "TN") for name in names})
     return pd.DataFrame(lines)
 
 
-def _arrow(group: pd.DataFrame, metric: str) -> str:
-    before, after = (group.loc[group["encoder"] == row, metric].mean() for row in (STANDARD, REPELLED))
-    return " → ".join(NONE if np.isnan(value) else f"{value:.0f}" for value in (before, after))
+WALLETS = {
+    "strangers": "inputs of a CoinJoin, two wallets: apart",
+    "own": "one wallet: together",
+    "wallets_apart": "all addresses, two wallets: apart",
+    "wallets_together": "one wallet: together (all)",
+}
+"""Columns of a record of recorded CoinJoins whose wallets are known -> heads of the table."""
+
+
+def wallet_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFrame:
+    """Recorded CoinJoins of known wallets: pairs of two wallets kept apart, of one kept together, in %, cells as in
+    `real_table`."""
+    keys = ["kind", "half"]
+    lines = []
+    known = None if record is None else record[record["kind"] != "real"]
+    if known is not None and len(known):
+        for key, group in known.groupby(keys, sort=False):
+            for name in names:
+                mine = group[group["clustering"] == name]
+                line = dict(zip(keys, key, strict=True)) | {"clusters": in_words(name)}
+                lines.append(line | {head: _arrows(mine, metric) for metric, head in WALLETS.items()})
+    return pd.DataFrame(lines, columns=[*keys, "clusters", *WALLETS.values()])
+
+
+def own_in_words(record: pd.DataFrame | None) -> str:
+    """`11 % (regtest), 9 % (emulated)`: input pairs of recorded CoinJoins that have one wallet, where it is known."""
+    known = None if record is None else record[record["kind"] != "real"]
+    if known is None or not len(known):
+        return NOT_RECORDED
+    once = known.drop_duplicates(["kind", "archive", "protocol", "half"])  # clusterings and encoders see the same pairs
+    pairs = once.groupby("kind", sort=False)[["own_pairs", "pairs"]].sum()
+    return ", ".join(f"{100 * own / all_:.0f} % ({kind})" for kind, own, all_ in pairs.itertuples())
+
+
+def seen_in_words(record: pd.DataFrame | None) -> str:
+    """`3 to 20 %`: by list, inputs of later CoinJoins that stand in a graph that taught, mean over worlds."""
+    taught = None if record is None else record[record["encoder"] == BY_LISTS].dropna(subset="seen")
+    if taught is None or not len(taught):
+        return NOT_RECORDED
+    share = taught.groupby(["archive", "protocol"])["seen"].mean()
+    return f"{share.min():.0f} to {share.max():.0f} %"
+
+
+def _arrows(group: pd.DataFrame, metric: str) -> str:
+    found = [group.loc[group["encoder"] == row, metric].mean() for row in ON_REAL]
+    return " → ".join(NONE if np.isnan(value) else f"{value:.0f}" for value in found)

@@ -1,0 +1,110 @@
+"""Repulsion in the validation loss: its value by hand, what it decides, and what it must not touch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from planted import planted
+
+from btcnb.errors import DataError, ParameterError
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare_arrays, train
+from btcnb.learn.hard_negatives import train_repelled
+
+SMALL = TrainConfig(
+    heads=2, hidden=8, output=8, anchors=32, fanout=(4, 3), epochs=8, steps_per_epoch=3, rotate_every=2, seed=5,
+    patience=100, coinjoin_weight=2.0,
+)  # fmt: skip
+
+
+def graphs() -> list[object]:
+    return [planted(seed=seed) for seed in (1, 2, 3)]
+
+
+def mixes(*seeds: int) -> list[CoinJoinGraph]:
+    return [CoinJoinGraph(planted(clusters=3, size=8, seed=seed), np.arange(12)) for seed in seeds]
+
+
+def twins() -> CoinJoinGraph:
+    """Two inputs with the same features and no neighbours: whatever the weights, their cosine is 1."""
+    width = planted(seed=1).x.shape[1]
+    return CoinJoinGraph(prepare_arrays(np.ones((2, width)), np.empty((2, 0), dtype=np.int64)), np.array([0, 1]))
+
+
+def both(config: TrainConfig, steering: list[CoinJoinGraph]) -> tuple[Run, Run]:
+    """Trained with the same CoinJoins; steered by the contrastive loss alone, and by both terms."""
+    shown = mixes(21, 22, 23)
+    alone = train(config, graphs(), planted(seed=9), coinjoins=shown, progress=False)
+    return alone, train_repelled(config, graphs(), planted(seed=9), shown, steering, progress=False)
+
+
+def assert_same_weights(one: Run, other: Run) -> None:
+    for name, value in one.model.state_dict().items():
+        assert torch.equal(value, other.model.state_dict()[name]), name
+
+
+def test_the_validation_loss_holds_the_repulsion_by_hand() -> None:
+    """Twins have cosine 1, so their repulsion is log(1 + e^(1/τ)), at every epoch, times λ."""
+    alone, steered = both(SMALL, [twins()])
+    gap = steered.history["valid_loss"] - alone.history["valid_loss"]
+    expected = SMALL.coinjoin_weight * math.log1p(math.exp(1 / SMALL.coinjoin_temperature))
+    assert gap.to_numpy() == pytest.approx(np.full(SMALL.epochs, expected), rel=1e-5)
+    assert steered.record["best_repulsion"] == pytest.approx(expected, rel=1e-5)
+    assert steered.record["best_epoch"] == alone.record["best_epoch"], "a constant decides nothing"
+
+
+def test_coinjoins_that_steer_do_not_teach() -> None:
+    """Weights of the last epoch are the same whoever steers, as long as the learning rate stays."""
+    last = replace(SMALL, keep="last")
+    alone, steered = both(last, mixes(31, 32))
+    assert_same_weights(alone, steered)
+    assert steered.history["train_loss"].tolist() == alone.history["train_loss"].tolist()
+    assert_same_weights(steered, both(last, mixes(41))[1])
+
+
+def test_the_epoch_is_picked_by_both_terms() -> None:
+    """Where repulsion weighs much, the epoch with the lowest contrastive loss is not the best one any more."""
+    heavy = replace(SMALL, epochs=12, coinjoin_weight=10.0)
+    alone, steered = both(heavy, mixes(21, 22, 23))
+    best = steered.record["best_epoch"]
+    assert best == 1 + int(np.argmin(steered.history["valid_loss"])) != alone.record["best_epoch"]
+    repulsion = (steered.history["valid_loss"] - alone.history["valid_loss"]).to_numpy()
+    assert repulsion[best - 1] < repulsion[alone.record["best_epoch"] - 1]
+    assert steered.record["best_repulsion"] == pytest.approx(repulsion[best - 1])
+
+
+def test_both_terms_lower_the_learning_rate() -> None:
+    """With patience 0 every epoch that is not better halves the rate: history and rates agree."""
+    run = both(replace(SMALL, patience=0), mixes(31, 32))[1]
+    loss, rate = run.history["valid_loss"].to_numpy(), run.history["learning_rate"].to_numpy()
+    best = np.minimum.accumulate(loss)
+    for epoch in range(1, len(loss) - 1):
+        worse = loss[epoch] >= best[epoch - 1] * (1 - 1e-4)  # torch's own threshold
+        assert rate[epoch + 1] == (rate[epoch] / 2 if worse else rate[epoch])
+    assert rate[-1] < rate[0]
+
+
+def test_untrained_there_is_no_best_epoch() -> None:
+    run = both(replace(SMALL, epochs=0), mixes(31))[1]
+    assert run.record["best_epoch"] == 0 and math.isnan(run.record["best_repulsion"])
+
+
+def test_runs_on_other_coinjoins_have_another_mark() -> None:
+    marks = {both(replace(SMALL, epochs=1), steering)[1].record["data"] for steering in (mixes(31), mixes(32))}
+    assert len(marks) == 2
+
+
+@pytest.mark.parametrize(
+    ("shown", "steering", "error", "message"),
+    [
+        ([], mixes(1), ParameterError, "coinjoins is empty"),
+        (mixes(1), [], ParameterError, "valid_coinjoins is empty"),
+        (mixes(1), [CoinJoinGraph(planted(seed=1), np.array([3, 3]))], DataError, "fewer than two distinct"),
+    ],
+)
+def test_what_cannot_repel_is_refused(shown: list, steering: list, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        train_repelled(SMALL, graphs(), planted(seed=9), shown, steering, progress=False)
