@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data._transfers import Edges, Transfers, edge_rows, received_extremes, transfers
-from btcnb.data.address_graph import NODE_COLUMNS
 from btcnb.data.features import AMOUNT_COLUMNS, NODE_FEATURES, SATOSHI_PER, Unit
 from btcnb.data.graph_construction import _occurring, _per_node
 from btcnb.data.intervals import SATOSHI_PER_BITCOIN
@@ -23,9 +22,8 @@ from btcnb.errors import DataError
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 PERCENTILES = (5.0, 95.0)
-SENT, RECEIVED = ("first_transaction_out", "last_transaction_out"), ("first_transaction_in", "last_transaction_in")
-SENT += tuple(name for name in NODE_COLUMNS if name.endswith("_sent"))
-RECEIVED += tuple(name for name in NODE_COLUMNS if name.endswith("_received"))
+SENT = ("first_transaction_out", "last_transaction_out", "min_sent", "max_sent", "total_sent")
+RECEIVED = ("first_transaction_in", "last_transaction_in", "min_received", "max_received", "total_received")
 """Columns that are known of addresses that sent, and of those that received; the others are known of all."""
 
 
