@@ -9,11 +9,13 @@ import pytest
 from scipy.cluster import hierarchy
 
 from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat, linkage, refine, silhouette
-from btcnb.cluster._one_matrix import level_scores
+from btcnb.cluster._gate import unit_rows
+from btcnb.cluster._one_matrix import STRIP, fill_distances, near_groups
+from btcnb.cluster._one_matrix_levels import HOPED, best_thresholds, first_of, in_company, level_scores
 from btcnb.cluster.one_matrix import Room, inner_cuts, one_matrix, whole_cuts, whole_tree
 from btcnb.errors import BtcnbError
 
-METHODS = ("average", "ward", "complete")
+METHODS = ("average", "ward", "complete", "single")
 CUTS = ("silhouette", "gap", "inconsistency", "inconsistency-height")
 ROOM = Room()
 
@@ -24,6 +26,15 @@ def groups(n: int, seed: int, equal: bool = False) -> np.ndarray:
     X = rng.normal(size=(6, 8))[rng.integers(6, size=n)] + 0.3 * rng.normal(size=(n, 8))
     if equal:
         X[rng.integers(n, size=max(n // 4, 2))] = X[0]
+    return X.astype(np.float32)
+
+
+def crowds(n: int, seed: int) -> np.ndarray:
+    """Points as embeddings have them: most stand in tight crowds of very different sizes, some far from everybody."""
+    rng = np.random.default_rng(seed)
+    crowd = (rng.pareto(1.0, size=n) * 3).astype(int) % max(n // 6, 1)
+    spread = np.where(rng.random(n) < 0.15, 1.0, 10.0 ** rng.uniform(-4, -1, size=n))
+    X = rng.normal(size=(n, 8))[crowd] + spread[:, None] * rng.normal(size=(n, 8))
     return X.astype(np.float32)
 
 
@@ -58,6 +69,45 @@ def test_partitions_are_those_of_the_functions_without_a_matrix(n: int, equal: b
             assert same(inner, refined), (method, name)
 
 
+@pytest.mark.parametrize("n", [7, 60, 400])
+def test_crowds_are_merged_first_and_the_tree_is_the_same(n: int) -> None:
+    """Both parts of the work are there: merges inside of groups, and merges of what they leave."""
+    X = crowds(n, seed=n)
+    matrix = one_matrix(X, ROOM)
+    sizes = np.diff(matrix.groups.offsets)
+    assert 1 < len(sizes) < len(matrix.distances) and sizes.max() > 1
+    partition = np.random.default_rng(n).integers(max(n // 20, 1), size=n)
+    for method in METHODS:
+        assert whole_tree(matrix, method)[:, 2] == pytest.approx(linkage(X, method)[:, 2], abs=1e-7), method
+        found, expected = whole_cuts(matrix, method, CUTS), one_by_one(X, method)
+        inner = inner_cuts(matrix, partition, method, CUTS)
+        for name in CUTS:
+            assert same(found[name], expected[name]), (method, name)
+            refined = refine(X, partition, method=method, cut=name, progress=False).partition
+            assert same(inner[name], refined), (method, name)
+
+
+def test_between_groups_nothing_is_near() -> None:
+    matrix = one_matrix(crowds(200, seed=4))
+    near, members, offsets = near_groups(matrix.distances)
+    group = np.empty(len(members), dtype=int)
+    group[members] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    apart = group[:, None] != group[None, :]
+    assert (matrix.distances[apart] >= near).all()
+    for g in range(len(offsets) - 1):  # and no group is larger than it must be: nobody in it is without a near one
+        inside = matrix.distances[np.ix_(group == g, group == g)] + 9 * np.eye((group == g).sum())
+        assert len(inside) == 1 or (inside.min(axis=1) < near).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, STRIP - 1, STRIP, STRIP + 1, 2 * STRIP + 5])
+def test_the_matrix_is_symmetric_and_that_of_the_formula(m: int) -> None:
+    rows = unit_rows(groups(m, seed=m))
+    D = np.full((m, m), np.nan)
+    fill_distances(rows, D)
+    assert np.array_equal(D, D.T) and not D.diagonal().any() and D.min() == 0.0
+    assert pytest.approx(1 - rows @ rows.T, abs=1e-14) == D
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_trees_are_those_of_linkage(method: str) -> None:
     X = groups(150, seed=1, equal=True)
@@ -72,11 +122,36 @@ def test_every_level_has_the_silhouette_of_its_partition() -> None:
     X = groups(30, seed=2)
     matrix = one_matrix(X, ROOM)
     Z = whole_tree(matrix)
-    scores = level_scores(matrix.distances, matrix.weight, Z)
+    scores = level_scores(matrix.distances, matrix.weight, Z[None], np.zeros(1, dtype=int))[0]
     for made in range(1, 28):
         labels = cut(Z, float((Z[made - 1, 2] + Z[made, 2]) / 2))
         assert len(np.unique(labels)) == 30 - made
         assert scores[made] == pytest.approx(silhouette(X, labels), abs=1e-12)
+
+
+def test_levels_that_are_left_out_cannot_win() -> None:
+    """With tight crowds the walk ends early; with noise no level reaches the hoped score, and it is taken again."""
+    for X, good in ((crowds(150, seed=5), True), (np.random.default_rng(5).normal(size=(150, 8)), False)):
+        matrix = one_matrix(X)
+        trees = np.stack([whole_tree(matrix, method) for method in METHODS[:3]])
+        assert trees.shape[1] == len(matrix.distances) - 1, "no equal points here"
+        company = [in_company(matrix.weight, Z) for Z in trees]
+        lowest = np.array([first_of(each, HOPED) for each in company])
+        scores = level_scores(matrix.distances, matrix.weight, trees, np.zeros(3, dtype=int))
+        pruned = level_scores(matrix.distances, matrix.weight, trees, lowest)
+        best = best_thresholds(matrix.distances, matrix.weight, trees)
+        for k, low in enumerate(lowest):
+            assert (scores[k] <= company[k] + 1e-12).all() and (np.diff(company[k]) >= 0).all()
+            assert (scores[k, 1:].max() > HOPED) == good
+            assert low > 0 and company[k][low - 1] < HOPED
+            assert np.array_equal(pruned[k, low:], scores[k, low:]) and not pruned[k, :low].any()
+            assert best[k] == pytest.approx(cut_silhouette(X, trees[k]))
+
+
+def test_company_by_hand() -> None:
+    """A pair of equal points, and three single ones: a leaf of weight 2 is never alone."""
+    weight, Z = np.array([2.0, 1, 1, 1]), np.array([[1, 2, 0.1, 2], [0, 4, 0.2, 4], [3, 5, 0.3, 5]])
+    assert in_company(weight, Z).tolist() == [0.4, 0.8, 0.8]
 
 
 def test_three_points_by_hand() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -100,6 +101,18 @@ def test_the_surest_label_counts_then_the_first(tmp_path):
     assert len(attach_labels(txs, labels.iloc[:0]).truth.label) == txs.num_addresses
     with pytest.raises(DataError, match="labels: address: column is missing"):
         attach_labels(txs, pd.DataFrame({"label": ["x"]}))
+
+
+def test_labels_of_addresses_that_do_not_occur_are_told(tmp_path):
+    txs = chain(start_block=5).pay(A, {B: 20 * BTC, C: 30 * BTC}).build()
+    table = pd.DataFrame({"address": [A, "1elsewhere", "1typo", "1typo"], "label": ["x", "y", "z", "w"]})
+    with pytest.warns(UserWarning, match="^2 of 3 labelled addresses do not occur in the transactions") as told:
+        known = attach_labels(txs, table)
+    assert "'1elsewhere', '1typo'" in str(told[0].message) and told[0].filename == __file__
+    assert sorted(known.truth.label) == ["", "", "x"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        attach_labels(txs, table.iloc[:1])
 
 
 @pytest.mark.parametrize(

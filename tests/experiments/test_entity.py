@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
-from btcnb.data.entity_pairs import entity_counts, entity_graphs, local_heuristics
-from btcnb.errors import BtcnbError, DataError, ParameterError
+from btcnb.data.entity_pairs import entity_counts, entity_graphs, local_heuristics, pair_counts
+from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import entity as module
 from btcnb.experiments import recipe, trained
 from btcnb.experiments.entity import (
@@ -30,6 +30,7 @@ from btcnb.experiments.entity import (
 from btcnb.experiments.jobs import Job
 from btcnb.experiments.local_graphs import HEURISTICS
 from btcnb.experiments.measures import Numbers, measure
+from btcnb.experiments.pair_scores import counts_by_draw
 from btcnb.learn import Encoder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
@@ -93,7 +94,10 @@ def test_blocks_of_the_judged_interval_are_not_trained_on(judged: Transactions) 
 
 
 def test_every_world_is_judged_on_another_one() -> None:
-    """Also none that another seed of the grids is trained on."""
+    """Also none that another seed of the grids is trained on; and no two economies are drawn with one seed."""
+    seeds = [Source(seed=seed).economy(role).seed for seed in range(1, 21) for role in ROLES]
+    seeds += [judged_source(Source(seed=seed)).economy(INTERVAL).seed for seed in range(1, 21)]
+    assert len(set(seeds)) == len(seeds) == 120
     judged_on = {judged_source(Source(seed=seed)).seed for seed in range(1, 21)}
     assert judged_on == {seed + FURTHER_WORLD for seed in range(1, 21)}
     assert not judged_on & set(range(1, 21))
@@ -117,6 +121,28 @@ def test_all_rows_are_scored_on_the_same_pairs(trial: Trial) -> None:
     for name, counts in trial.counts.items():
         assert np.array_equal(counts[:, [0, 2]].sum(axis=1), positive), name
     assert trial.random[:, [0, 2]].sum(axis=1) == pytest.approx(positive)
+
+
+def test_counts_of_all_clusterings_at_once_are_those_of_one_at_a_time(trial: Trial, judged: Transactions) -> None:
+    """Heuristics, everybody alone and everybody together, by `pair_counts`, draw by draw."""
+    heuristics = local_heuristics(judged)
+    total = np.zeros((3, 5, 4), dtype=np.int64)
+    for graph in trial.graphs:
+        number = graph.txs.num_addresses
+        labels = np.stack([heuristics(graph.txs), np.arange(number), np.zeros(number, dtype=np.int64)])
+        draw = np.repeat(np.arange(5), [len(pairs) for pairs in graph.pairs])
+        found = counts_by_draw(labels, np.concatenate(graph.pairs), np.concatenate(graph.same), draw, 5)
+        drawn = list(zip(graph.pairs, graph.same, strict=True))
+        assert np.array_equal(found, [[pair_counts(each, *pairs) for pairs in drawn] for each in labels])
+        total += found
+    assert np.array_equal(total[0], trial.counts[HEURISTICS])
+    assert not total[1, :, :2].any() and not total[2, :, 2:].any()
+
+
+def test_a_draw_that_a_graph_has_no_pairs_for_counts_nothing() -> None:
+    pairs, same, draw = np.array([[0, 1], [1, 2]]), np.array([True, False]), np.array([0, 2])
+    found = counts_by_draw(np.array([[0, 0, 0], [0, 0, 1]]), pairs, same, draw, 3)
+    assert found.tolist() == [[[1, 0, 0, 0], [0] * 4, [0, 1, 0, 0]], [[1, 0, 0, 0], [0] * 4, [0, 0, 0, 1]]]
 
 
 def test_refinement_only_parts(trial: Trial) -> None:
@@ -209,6 +235,8 @@ def test_moser_and_narayanan_stand_in_the_table_with_what_they_decide_in_the_who
     graphs = list(entity_graphs(judged, transactions=6, draws=1, seed=3))
     for graph in graphs:
         assert np.array_equal(rival(graph.txs), whole(graph))
+    with pytest.raises(DataError, match="is not in the chain that was judged"):
+        rival(load_transactions(DATA, INTERVAL, sampled=False).select(np.arange(30)))
     found = entity_trial(trained(RECIPE).model, judged, 6, 3, draws=1, linkages=("average",), further={"moser": rival})
     assert found.counts["moser"].sum() == found.counts["hybrid_on_moser"].sum() == found.counts[HEURISTICS].sum()
     joined = found.counts["hybrid_on_moser"][:, :2].sum() <= found.counts["moser"][:, :2].sum()
@@ -229,18 +257,50 @@ def test_chains_without_labels_or_pairs_are_refused(model: Encoder) -> None:
     one = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
     with pytest.raises(DataError, match="no transaction has two labelled addresses"):
         entity_trial(model, one)
-    for bad in ({"transactions": 0}, {"draws": 0}, {"seed": -1}, {"linkages": ("median",)}):
-        with pytest.raises(BtcnbError):
-            entity_trial(model, one, **bad)  # type: ignore[arg-type]
+
+
+def test_settings_that_make_no_sense_are_refused(model: Encoder) -> None:
+    txs = chain().pay(["a", "b"], {"x": 5}).build()
+    label = np.where(np.isin(txs.addresses, ["a", "b"]), "exchange", "").astype(object)
+    named = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
+    assert entity_trial(model, named, 1, 0, linkages=("average",), price_usd=9_000.0).told["transactions"] == 1
+    for bad in (
+        {"transactions": 0},
+        {"draws": 0},
+        {"draws": "5"},
+        {"seed": -1},
+        {"linkages": ("median",)},
+        {"linkages": None},
+        {"cuts": ("elbow",)},
+        {"price_usd": -1.0},
+    ):
+        with pytest.raises(ParameterError):
+            entity_trial(model, named, **{"price_usd": 9_000.0, **bad})  # type: ignore[arg-type]
 
 
 def test_pairs_of_one_kind_only_have_no_balanced_accuracy(model: Encoder) -> None:
     txs = chain().pay(["a", "b"], {"x": 5}).build()
     label = np.where(np.isin(txs.addresses, ["a", "b"]), "exchange", "").astype(object)
     named = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
-    numbers = entity_trial(model, named, linkages=("average",)).numbers()
+    numbers = entity_trial(model, named, linkages=("average",), price_usd=9_000.0).numbers()
     assert numbers["heuristics.TP"] == 100.0 and numbers["heuristics.bACC"] is None
     assert numbers["undefined_draws"] == 5 and numbers["fall.FP"] is None and numbers["auc.all"] is None
+
+
+def test_a_chain_outside_of_the_papers_intervals_has_no_price_unless_one_is_given(judged: Transactions) -> None:
+    """Encoders that never saw dollars are judged without; the measurement hands the source's price on."""
+    from btcnb.experiments.entity_large import price_and_rules
+
+    elsewhere = chain(start_block=5).pay(["a", "b"], {"x": 5, "y": 6}).pay("x", {"a": 2, "z": 3}).build()
+    label = np.where(np.isin(elsewhere.addresses, ["a", "b", "x"]), "exchange", "").astype(object)
+    named = replace(elsewhere, truth=Truth(owner=np.full(elsewhere.num_addresses, -1), label=label))
+    plain = Encoder(RECIPE.train, 14, 0).eval()
+    assert entity_trial(plain, named, linkages=("average",)).told["transactions"] == 2
+    with pytest.raises(ParameterError, match="20 features a node, but the model was made for 14"):
+        entity_trial(plain, named, linkages=("average",), price_usd=9_000.0)
+    assert price_and_rules(named)[0] is None and price_and_rules(named, 77.0)[1].price_usd == 77.0
+    price, rules = price_and_rules(judged)
+    assert price == rules.price_usd == DATA.economy(INTERVAL).price_usd
 
 
 def test_another_process_finds_the_same_numbers(table: Numbers) -> None:

@@ -159,6 +159,9 @@ def test_engines_that_nobody_can_run_are_refused(model: Encoder) -> None:
         {"cuts": ("elbow",)},
         {"refined_by": ("average", "elbow")},
         {"further": {"x": 3}},
+        {"price_usd": 0.0},
+        {"linkages": None},
+        {"cuts": 3},
     ):
         with pytest.raises(BtcnbError):
             LocalGraphs(**{"model": model, "heuristics": heuristic_clusters, **bad})  # type: ignore[arg-type]

@@ -1,33 +1,60 @@
-"""Trees and silhouettes of all their levels out of one distance matrix, compiled.
+"""Distances and trees out of one matrix, compiled.
 
-**Trees.** Nearest-neighbour chains need fresh rows only where they look. So a merge updates one row, and every other
+**Near points first.** Below some height, only points are merged that a chain of shorter distances connects: all three
+linkages are reducible. So groups of connected points are merged on their own, in matrices that fit the cache, and only
+the clusters that are left meet in a matrix of all. In an embedding most points have somebody very near.
+
+**Chains.** Nearest-neighbour chains need fresh rows only where they look. So a merge updates one row, and every other
 row catches up with the merges it missed when the chain comes to it: all work runs along rows, never down a column.
-
-**Silhouettes.** Seen from the root, a point's distance b to the nearest other cluster is a running minimum: when a
-cluster is split, one of its parts is no farther than the whole was. One walk down the tree therefore gives b(i) on
-every level for one comparison a merge, and the distances to all clusters come from one walk up.
 
 Points that are equal are one leaf of a weight.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from btcnb.cluster._climb import ROUNDING
 from btcnb.cluster._compile import compiled
 from btcnb.cluster._gate import Float64, Int64
-from btcnb.cluster._order import numbered, raise_to_children
+from btcnb.cluster._one_matrix_levels import best_thresholds
+from btcnb.cluster._order import _root, numbered, raise_to_children
 from btcnb.cluster._small import _update
 
-LANES = 8
-"""Points whose walk is taken side by side: eight doubles are a line of the cache."""
-EQUAL = 1e-12
-"""Silhouettes closer than this are equal: rounding must not choose between levels."""
 STEP = 32
-"""Entries of a row whose minimum is taken at once."""
-FAR = 1e300
-"""Beyond every distance."""
+"""Entries of a row that are compared at once."""
+STRIP = 64
+"""Rows whose products are made at a time: they stay in the fast memory until they are distances."""
+LOOKED_AT = 100
+"""Points whose nearest neighbours say what is near."""
+NEAR = 0.85
+"""Share of these points that have somebody near."""
+
+
+def fill_distances(rows: Float64, distances: Float64) -> None:
+    """Cosine distances (m, m) of unit rows (m, d), symmetric to the last bit, at least 0, 0 on the diagonal."""
+    m = len(rows)
+    memory = np.empty(min(STRIP, m) * m)  # one for all strips: fresh pages cost more than sums
+    for start in range(0, m, STRIP):
+        stop = min(start + STRIP, m)
+        products = memory[: (stop - start) * stop].reshape(stop - start, stop)
+        np.dot(rows[start:stop], rows[:stop].T, out=products)
+        _mirror(products, start, distances)
+
+
+@compiled()
+def _mirror(products: Float64, start: int, distances: Float64) -> None:
+    """Products of the rows start.. with all rows up to them, as distances on both sides of the diagonal."""
+    number, stop = products.shape
+    for i in range(number):
+        for j in range(start + i):
+            products[i, j] = max(1.0 - products[i, j], 0.0)
+            distances[start + i, j] = products[i, j]
+        products[i, start + i] = 0.0
+    for j in range(stop):
+        for i in range(max(j - start, 0), number):
+            distances[j, start + i] = products[i, j]
 
 
 @compiled(fastmath={"nnan", "nsz"})
@@ -104,9 +131,12 @@ def _join_rows(into: Float64, gone: Float64, low: float, a: float, b: float, siz
     elif method == 1:
         for k in range(len(into)):
             into[k] = _update(1, into[k], gone[k], low, a, b, size[k])
-    else:
+    elif method == 2:
         for k in range(len(into)):
             into[k] = _update(2, into[k], gone[k], low, a, b, 1.0)
+    else:
+        for k in range(len(into)):
+            into[k] = _update(3, into[k], gone[k], low, a, b, 1.0)
 
 
 @compiled()
@@ -119,127 +149,172 @@ def _catch_up(
         row[b] = np.inf
 
 
-@compiled(fastmath=True)
-def level_scores(D: Float64, weight: Float64, Z: Float64) -> Float64:
-    """Mean silhouette of the partition that the first t merges of a tree make, t = 0..m-2; (m-1,).
+class Groups(NamedTuple):
+    """Points in groups: between two groups no distance is below `near`."""
 
-    D (m, m): cosine distances, 0 on the diagonal; weight (m,): points in a leaf; Z (m-1, 4): ascending
-    """
-    m, nodes = len(D), 2 * len(D) - 1
-    children = np.empty((m - 1, 2), dtype=np.int64)
-    parent, size = np.full(nodes, -1, dtype=np.int64), np.empty(nodes)
-    size[:m] = weight
-    for t in range(m - 1):
-        for side in range(2):
-            children[t, side] = int(Z[t, side])
-            parent[children[t, side]] = m + t
-        size[m + t] = size[children[t, 0]] + size[children[t, 1]]
-    change = np.zeros(m - 1)
-    mean, inner = np.zeros((nodes, LANES)), np.empty((nodes, LANES))
-    near, score, own = np.empty(LANES), np.empty(LANES), np.empty(LANES, dtype=np.int64)
-    event = np.zeros(nodes, dtype=np.bool_)  # clusters that hold one of the lanes' points
-    for start in range(0, m, LANES):
-        lanes = min(LANES, m - start)
-        _means(D, start, lanes, children, size, mean)
-        event[:] = False
-        for lane in range(LANES):
-            near[lane], score[lane], own[lane] = FAR, 0.0, nodes - 1
-            node = start + lane if lane < lanes else -1
-            while node >= 0:  # a of the lane's point in those clusters that hold it, which are nobody's neighbours
-                several = size[node] > 1.0
-                inner[node, lane] = mean[node, lane] * size[node] / (size[node] - 1.0) if several else -1.0
-                mean[node, lane] = FAR
-                event[node] = True
-                node = parent[node]
-        for t in range(m - 2, -1, -1):
-            if not (_nearer(mean[children[t, 0]], mean[children[t, 1]], near) or event[m + t]):
-                continue
-            for lane in range(lanes):
-                if own[lane] == m + t:
-                    own[lane] = children[t, 0] if mean[children[t, 0], lane] == FAR else children[t, 1]
-                now = _coefficient(inner[own[lane], lane], near[lane])
-                change[t] += weight[start + lane] * (now - score[lane])
-                score[lane] = now
-    for t in range(m - 3, -1, -1):
-        change[t] += change[t + 1]
-    return change / weight.sum()
-
-
-@compiled(fastmath=True)
-def _means(D: Float64, start: int, lanes: int, children: Int64, size: Float64, mean: Float64) -> None:
-    """Mean distance of the points start..start+lanes-1 to every cluster of a tree, into `mean` (nodes, LANES)."""
-    m = len(D)
-    for j in range(m):
-        for lane in range(lanes):
-            mean[j, lane] = D[j, start + lane]
-    for t in range(m - 1):
-        a, b = children[t, 0], children[t, 1]
-        left, right = size[a] / size[m + t], size[b] / size[m + t]
-        for lane in range(LANES):
-            mean[m + t, lane] = left * mean[a, lane] + right * mean[b, lane]
-
-
-@compiled(fastmath=True)
-def _nearer(left: Float64, right: Float64, near: Float64) -> bool:
-    """Take what is nearer into `near`; whether anything was."""
-    gain = 0.0
-    for lane in range(LANES):
-        low = min(near[lane], min(left[lane], right[lane]))
-        gain += near[lane] - low
-        near[lane] = low
-    return gain > 0.0
+    near: float
+    members: Int64  # (m,) group after group
+    offsets: Int64  # (groups + 1,)
 
 
 @compiled()
-def _coefficient(a: float, b: float) -> float:
-    if a < -0.5:  # alone
-        return 0.0
-    a = 0.0 if a < ROUNDING else a
-    b = 0.0 if b < ROUNDING else b
-    larger = max(a, b)
-    return (b - a) / larger if larger > 0.0 else 0.0
+def near_groups(D: Float64) -> Groups:
+    """Groups of points for `grown`; D (m, m): distances."""
+    near = _near(D) if len(D) > 1 else 0.0
+    members, offsets = _connected(D, near)
+    return Groups(near, members, offsets)
 
 
 @compiled()
-def best_threshold(D: Float64, weight: Float64, Z: Float64) -> float:
-    """Threshold of the level with the largest silhouette, as `cut_silhouette`; Z: the tree of distinct leaves."""
+def grown(D: Float64, weight: Float64, groups: Groups, method: int) -> Float64:
+    """Linkage matrix (m-1, 4) of leaves with weights; D (m, m): their cosine distances, 0 on the diagonal."""
     m = len(D)
-    heights = Z[:, 2]
     if m < 2:
-        return np.nextafter(0.0, np.inf)
-    score = level_scores(D, weight, Z)
-    copies = weight.sum() > m
-    best, threshold = -np.inf, np.nextafter(heights[m - 2], np.inf)
-    for once in range(2):  # first the largest score, then the lowest level that has it
-        for t in range(0 if copies else 1, m - 1):
-            low = heights[t - 1] if t else 0.0
-            if heights[t] <= low:
-                continue
-            if once == 0:
-                best = max(best, score[t])
-            elif score[t] >= best - EQUAL:
-                middle = low + (heights[t] - low) / 2
-                return middle if middle > low else heights[t]
-    return threshold
-
-
-@compiled()
-def grown(D: Float64, weight: Float64, method: int, work: Float64) -> Float64:
-    """Linkage matrix (m-1, 4) of leaves with weights; D (m, m), cosine distances, is left alone, `work` is not."""
-    m = len(D)
-    work[:] = D
-    if method == 1:
-        for i in range(m):
-            for j in range(m):
-                work[i, j] *= 4.0 * weight[i] * weight[j] / (weight[i] + weight[j])
-    for i in range(m):
-        work[i, i] = np.inf
-    pairs, heights = chain_merges(work, weight, method)
-    if method == 1:
-        heights = np.sqrt(heights)
+        return np.empty((0, 4))
+    limit = np.sqrt(2.0 * groups.near) if method == 1 else groups.near  # Ward's heights are Euclidean
+    pairs, heights = np.empty((m - 1, 2), dtype=np.int64), np.empty(m - 1)
+    parent, made = np.arange(m), 0
+    for g in range(len(groups.offsets) - 1):
+        names = groups.members[groups.offsets[g] : groups.offsets[g + 1]]
+        if len(names) < 2:
+            continue
+        joined, far = _chained(_selected(D, names), weight[names], method)
+        for t in range(len(far)):
+            if far[t] < limit or len(names) == m:
+                a, b = names[joined[t, 0]], names[joined[t, 1]]
+                pairs[made, 0], pairs[made, 1], heights[made] = a, b, far[t]
+                parent[_root(parent, b)] = _root(parent, a)
+                made += 1
+    if made < m - 1:
+        first, between, size = _clusters(D, weight, parent, method)
+        joined, far = _chained(between, size, method)
+        for t in range(len(far)):
+            pairs[made, 0], pairs[made, 1], heights[made] = first[joined[t, 0]], first[joined[t, 1]], far[t]
+            made += 1
     raise_to_children(pairs, heights, m)
     order = np.argsort(heights, kind="mergesort")
     return numbered(pairs[order], heights[order], m)
+
+
+@compiled()
+def _near(D: Float64) -> float:
+    """A distance within which most points have a neighbour; any number would do, this one saves work."""
+    m = len(D)
+    looked = min(m, LOOKED_AT)
+    nearest = np.empty(looked)
+    for k in range(looked):
+        i = k * m // looked
+        nearest[k] = min(_smallest(D[i, :i])[1] if i else np.inf, _smallest(D[i, i + 1 :])[1] if i < m - 1 else np.inf)
+    return np.sort(nearest)[int(NEAR * (looked - 1))]
+
+
+@compiled()
+def _connected(D: Float64, near: float) -> tuple[Int64, Int64]:
+    """Groups of points that distances below `near` connect: their members one after the other, and offsets."""
+    m = len(D)
+    parent = np.arange(m)
+    for i in range(m):
+        for start in range(0, i, STEP):
+            stop = min(start + STEP, i)
+            if _least(D[i], start, stop) < near:
+                for j in range(start, stop):
+                    if D[i, j] < near:
+                        a, b = _root(parent, i), _root(parent, j)
+                        parent[max(a, b)] = min(a, b)
+    top = np.empty(m, dtype=np.int64)
+    for i in range(m):
+        top[i] = _root(parent, i)
+    members = np.argsort(top, kind="mergesort")
+    offsets, groups = np.zeros(m + 1, dtype=np.int64), 0
+    for k in range(1, m + 1):
+        if k == m or top[members[k]] != top[members[k - 1]]:
+            groups += 1
+            offsets[groups] = k
+    return members, offsets[: groups + 1]
+
+
+@compiled(fastmath={"nnan", "nsz"})
+def _least(row: Float64, start: int, stop: int) -> float:
+    least = row[start]
+    for j in range(start, stop):
+        least = min(least, row[j])
+    return least
+
+
+@compiled()
+def _selected(D: Float64, names: Int64) -> Float64:
+    """The distances of some points, a copy."""
+    m = len(names)
+    found = np.empty((m, m))
+    for i in range(m):
+        for j in range(m):
+            found[i, j] = D[names[i], names[j]]
+    return found
+
+
+@compiled()
+def _clusters(D: Float64, weight: Float64, parent: Int64, method: int) -> tuple[Int64, Float64, Float64]:
+    """What is left after some merges: a point of each cluster (k,), their distances (k, k), their sizes (k,).
+
+    Mean distances for average linkage and Ward's, the diagonal within clusters; the largest for complete linkage, the
+    smallest for single.
+    """
+    m = len(D)
+    name, first, number = np.full(m, -1, dtype=np.int64), np.empty(m, dtype=np.int64), 0
+    for i in range(m):
+        top = _root(parent, i)
+        if name[top] < 0:
+            name[top], first[number] = number, i
+            number += 1
+    own = np.empty(m, dtype=np.int64)
+    for i in range(m):
+        own[i] = name[_root(parent, i)]
+    size = np.zeros(number)
+    for i in range(m):
+        size[own[i]] += weight[i]
+    between = np.full((number, number), np.inf if method == 3 else 0.0)
+    for i in range(m):
+        into = between[own[i]]
+        if method < 2:
+            for j in range(i):
+                into[own[j]] += D[i, j] * (weight[i] * weight[j])
+        elif method == 2:
+            for j in range(i):
+                into[own[j]] = max(into[own[j]], D[i, j])
+        else:
+            for j in range(i):
+                into[own[j]] = min(into[own[j]], D[i, j])
+    for a in range(number):  # each pair of points was seen once, from either side
+        for b in range(a + 1):
+            if method < 2:
+                both = (between[a, b] + between[b, a]) / (size[a] * size[b])
+            else:
+                both = max(between[a, b], between[b, a]) if method == 2 else min(between[a, b], between[b, a])
+            between[a, b] = between[b, a] = both
+    return first[:number], between, size
+
+
+@compiled()
+def _chained(D: Float64, size: Float64, method: int) -> tuple[Int64, Float64]:
+    """Merges (m-1, 2) by any leaf of each side and heights, a merge after those it contains; D (m, m) is used up.
+
+    D: mean (complete, single: largest, smallest) cosine distances of leaves, which may be clusters; on the diagonal
+       those within
+    """
+    m = len(D)
+    if method == 1:  # |c - c'|² of two centres on or in the unit sphere, times what Ward weighs it with
+        within = np.diag(D).copy()
+        for i in range(m):
+            for j in range(m):
+                apart = max(2.0 * D[i, j] - within[i] - within[j], 0.0)
+                D[i, j] = 2.0 * size[i] * size[j] / (size[i] + size[j]) * apart
+    for i in range(m):
+        D[i, i] = np.inf
+    pairs, heights = chain_merges(D, size, method)
+    if method == 1:
+        heights = np.sqrt(heights)
+    raise_to_children(pairs, heights, m)
+    return pairs, heights
 
 
 @compiled()
@@ -293,14 +368,11 @@ def forest_trees(
                 m += 1
             own[i] = place[point]
             weight[own[i]] += 1.0
-        inside = np.empty((m, m))
-        for i in range(m):
-            for j in range(m):
-                inside[i, j] = D[names[i], names[j]]
         for i in range(m):
             place[names[i]] = -1
-        Z = grown(inside, weight[:m], method, inside.copy()) if m > 1 else np.empty((0, 4))
+        inside = _selected(D, names[:m])
+        Z = grown(inside, weight[:m], near_groups(inside), method)
         merges[start - c : stop - c - 1] = with_copies(Z, own)
         if cut and n >= n_min:
-            thresholds[c] = best_threshold(inside, weight[:m], Z)
+            thresholds[c] = best_thresholds(inside, weight[:m], Z.reshape(1, len(Z), 4))[0]
     return merges, thresholds

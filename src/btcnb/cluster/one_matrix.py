@@ -10,7 +10,7 @@ local graphs of a few thousand addresses are another trade: there the matrix fit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ import numpy as np
 from btcnb import gates
 from btcnb.cluster import _gate
 from btcnb.cluster._gate import Float64, Int64, Trees
-from btcnb.cluster._one_matrix import best_threshold, forest_trees, grown, with_copies
-from btcnb.cluster._trees import below
+from btcnb.cluster._one_matrix import Groups, fill_distances, forest_trees, grown, near_groups, with_copies
+from btcnb.cluster._one_matrix_levels import best_thresholds
+from btcnb.cluster._trees import flatten, largest_below
 from btcnb.cluster.cuts import CRITERIA, CUTS, N_MIN, Work, _no_rows, global_threshold
 from btcnb.cluster.linkage import LINKAGES, distinct_rows
 
@@ -28,17 +29,17 @@ MOST_POINTS = 20_000
 
 
 class Room:
-    """Two matrices' worth of memory that serves one set of points after the other: fresh pages cost more than sums."""
+    """A matrix's worth of memory that serves one set of points after the other: fresh pages cost more than sums."""
 
     def __init__(self) -> None:
-        self._memory = [np.empty(0), np.empty(0)]
+        self._memory = np.empty(0)
 
-    def square(self, which: int, m: int) -> Float64:
-        """Matrix `which` (0 or 1) of m by m numbers, with whatever is in it."""
-        if len(self._memory[which]) < m * m:
-            self._memory[which] = np.empty(0)  # let go first
-            self._memory[which] = np.empty(m * m)
-        return self._memory[which][: m * m].reshape(m, m)
+    def square(self, m: int) -> Float64:
+        """A matrix of m by m numbers, with whatever is in it."""
+        if len(self._memory) < m * m:
+            self._memory = np.empty(0)  # let go first
+            self._memory = np.empty(m * m)
+        return self._memory[: m * m].reshape(m, m)
 
 
 class OneMatrix(NamedTuple):
@@ -47,7 +48,7 @@ class OneMatrix(NamedTuple):
     distances: Float64  # (m, m), 0 on the diagonal
     copies: Int64  # (n,) the distinct point that each one equals, numbered by first appearance
     weight: Float64  # (m,) points that are equal to it
-    room: Room
+    groups: Groups  # of the distinct points, which every linkage may merge on their own
 
 
 def one_matrix(X: Any, room: Room | None = None) -> OneMatrix:
@@ -57,13 +58,10 @@ def one_matrix(X: Any, room: Room | None = None) -> OneMatrix:
         gates.whole("the number of rows of X", len(rows), f"[1, {MOST_POINTS}]")
     first, copies = distinct_rows(rows)
     room = Room() if room is None else gates.instance("room", room, Room)
-    distances = room.square(0, len(first))
-    distinct = rows[first]
-    np.dot(distinct, distinct.T, out=distances)
-    np.subtract(1.0, distances, out=distances)
-    np.maximum(distances, 0.0, out=distances)
-    np.fill_diagonal(distances, 0.0)
-    return OneMatrix(distances, copies, np.bincount(copies, minlength=len(first)).astype(np.float64), room)
+    distances = room.square(len(first))
+    fill_distances(rows[first], distances)
+    weight = np.bincount(copies, minlength=len(first)).astype(np.float64)
+    return OneMatrix(distances, copies, weight, near_groups(distances))
 
 
 def whole_tree(matrix: OneMatrix, method: str = "average") -> Float64:
@@ -80,19 +78,34 @@ def whole_cuts(
     depth: int = 2,
 ) -> dict[str, Int64]:
     """Partition (n,) of the points for each of the rules of `CUTS`, out of one tree over all of them."""
+    return several_whole_cuts(matrix, (method,), cuts, alpha=alpha, depth=depth)[method]
+
+
+def several_whole_cuts(
+    matrix: OneMatrix,
+    methods: Sequence[str],
+    cuts: Sequence[str] = tuple(CUTS),
+    *,
+    alpha: float = 1.0,
+    depth: int = 2,
+) -> dict[str, dict[str, Int64]]:
+    """`whole_cuts` by linkage; reading the matrix once for the silhouettes of all of them."""
     names = _names(cuts)
     if len(matrix.copies) < 2:
-        return {name: np.zeros(len(matrix.copies), dtype=np.int64) for name in names}
-    distinct = _distinct_tree(matrix, method)
-    tree = _gate.tree(with_copies(distinct, matrix.copies))
+        alone = {name: np.zeros(len(matrix.copies), dtype=np.int64) for name in names}
+        return {_gate.choice(method, "method", LINKAGES): dict(alone) for method in methods}
+    distinct = [_distinct_tree(matrix, method) for method in methods]
+    best = np.full(len(distinct), np.nan)
+    if "silhouette" in names and distinct:
+        best = best_thresholds(matrix.distances, matrix.weight, np.stack(distinct))
     one = np.zeros(1, dtype=np.int64)
     found = {}
-    for name in names:
-        if name == "silhouette":
-            threshold = float(best_threshold(matrix.distances, matrix.weight, distinct))
-        else:
-            threshold = float(CUTS[name].thresholds(Work(_no_rows, tree, one, alpha, depth))[0])
-        found[name] = _flat(tree, name, threshold, depth)
+    for method, Z, silhouette in zip(methods, distinct, best.tolist(), strict=True):
+        values = _Values(_gate.tree(with_copies(Z, matrix.copies)), one, alpha, depth)
+        found[method] = {
+            name: values.flat(name, silhouette if name == "silhouette" else float(values.thresholds(name)[0]))
+            for name in names
+        }
     return found
 
 
@@ -117,28 +130,44 @@ def inner_cuts(
     trees = _gate.trees(merges, offsets, "forest")
     sizes = np.diff(offsets)
     large = np.flatnonzero(sizes >= n_min)
+    values = _Values(trees, large, alpha, depth)
     found = {}
     for name in names:
         local = np.full(len(sizes), np.nan)
-        work = Work(_no_rows, trees, large, alpha, depth)
-        local[large] = own[large] if name == "silhouette" else CUTS[name].thresholds(work)
+        local[large] = own[large] if name == "silhouette" else values.thresholds(name)
         threshold = global_threshold(sizes, local, n_min)
         flat = np.empty(len(labels), dtype=np.int64)
-        flat[members] = _flat(trees, name, float("inf") if np.isnan(threshold) else threshold, depth)
+        flat[members] = values.flat(name, float("inf") if np.isnan(threshold) else threshold)
         found[name] = flat
     return found
 
 
+class _Values:
+    """Values of merges and thresholds of rules that several cuts of the same trees ask for, each made once."""
+
+    def __init__(self, trees: Trees, which: Int64, alpha: float, depth: int) -> None:
+        self._trees, self._work, self._depth = trees, Work(_no_rows, trees, which, alpha, depth), depth
+        self._largest: dict[str, Float64] = {}
+        self._thresholds: dict[Callable[[Work], Float64], Float64] = {}
+
+    def thresholds(self, cut: str) -> Float64:
+        """One for each of the wanted trees."""
+        rule = CUTS[cut].thresholds
+        if rule not in self._thresholds:  # both readings of the inconsistency cut have one threshold
+            self._thresholds[rule] = rule(self._work)
+        return self._thresholds[rule]
+
+    def flat(self, cut: str, threshold: float) -> Int64:
+        """As `below`."""
+        criterion = CUTS[cut].criterion
+        if criterion not in self._largest:
+            self._largest[criterion] = largest_below(self._trees, CRITERIA[criterion](self._trees, self._depth))
+        return flatten(self._trees, self._largest[criterion] < threshold)
+
+
 def _distinct_tree(matrix: OneMatrix, method: str) -> Float64:
     code = LINKAGES[_gate.choice(method, "method", LINKAGES)].code
-    m = len(matrix.distances)
-    if m < 2:
-        return np.empty((0, 4))
-    return grown(matrix.distances, matrix.weight, code, matrix.room.square(1, m))
-
-
-def _flat(trees: Trees, cut: str, threshold: float, depth: int) -> Int64:
-    return below(trees, CRITERIA[CUTS[cut].criterion](trees, depth), threshold)
+    return grown(matrix.distances, matrix.weight, matrix.groups, code)
 
 
 def _names(cuts: Iterable[str]) -> list[str]:

@@ -16,26 +16,28 @@ What a record holds, NAME being `heuristics`, `gnn.LINKAGE.CUT`, `hybrid.LINKAGE
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
 from btcnb.data import Source, Transactions, load_transactions
-from btcnb.data.entity_pairs import EntityGraph, entity_graphs, interval_config, labelled_transactions, pair_counts
+from btcnb.data.entity_pairs import EntityGraph, entity_graphs, labelled_transactions
 from btcnb.data.heuristics import heuristic_clusters
 from btcnb.errors import ParameterError
-from btcnb.experiments.entity_large import large_labels
+from btcnb.experiments.entity_large import large_labels, price_and_rules
 from btcnb.experiments.entity_moser import moser_on
 from btcnb.experiments.jobs import Job
 from btcnb.experiments.laps import Laps
-from btcnb.experiments.local_graphs import HEURISTICS, PAPER_CUTS, PAPER_LINKAGES, Clusters, Local, LocalGraphs
+from btcnb.experiments.local_graphs import HEURISTICS, PAPER_LINKAGES, Clusters, Local, LocalGraphs
 from btcnb.experiments.pair_scores import (
     REPEATS,
     Numbers,
     cosine,
+    counts_by_draw,
     moments,
     random_split,
     separation,
@@ -48,6 +50,7 @@ from btcnb.learn import Encoder
 from btcnb.learn.baselines import BASELINES
 
 IntArray = npt.NDArray[np.int64]
+Moments = npt.NDArray[np.float64]
 
 FURTHER_WORLD = 100
 """The encoder of world i is judged on world i + this."""
@@ -78,16 +81,17 @@ def _measured(job: Job, linkages: tuple[str, ...], large: bool) -> Numbers:
     with laps("train"):
         model = encoder_of(job)
     with laps("graphs"):
-        txs = load_transactions(judged_source(job.recipe.source), INTERVAL, sampled=False)
+        judged = judged_source(job.recipe.source)
+        txs, price = load_transactions(judged, INTERVAL, sampled=False), judged.price_usd
     wanted = TRANSACTIONS.get(job.recipe.source.size, PAPER_TRANSACTIONS)
     with laps("further"):
         further = {name: make(job.recipe, txs) for name, make in FURTHER.items()}
     with laps("local"):
-        found = entity_trial(model, txs, wanted, job.seed, linkages=linkages, further=further)
+        found = entity_trial(model, txs, wanted, job.seed, linkages=linkages, further=further, price_usd=price)
     numbers = found.numbers() | {"graphs_per_second": len(found.graphs) / laps.seconds["local"]}
     if large:
         with laps("large"):
-            numbers |= table_of(found.in_large_graph(large_labels(model, txs, job.seed)))
+            numbers |= table_of(found.in_large_graph(large_labels(model, txs, job.seed, price)))
     return numbers | laps.record() | {"data": txs.fingerprint()}
 
 
@@ -141,10 +145,24 @@ class Trial:
         """Counts of the same pairs under labels of all addresses of the chain, `large.NAME`."""
         return {
             f"large.{name}": sum(
-                (_counts(graph, flat[graph.addresses]) for graph in self.graphs), np.zeros_like(self.counts[HEURISTICS])
+                (counts_by_draw(flat[graph.addresses][None], *_Drawn.of(graph))[0] for graph in self.graphs),
+                np.zeros_like(self.counts[HEURISTICS]),
             )
             for name, flat in labels.items()
         }
+
+
+class Ways(TypedDict, total=False):
+    """How graphs are clustered, as keyword arguments; see `LocalGraphs`.
+
+    price_usd: USD for one bitcoin; None: the paper's where the chain begins in an interval of the paper, else unknown,
+               and then features have no dollars
+    """
+
+    linkages: tuple[str, ...]
+    cuts: tuple[str, ...]
+    further: Mapping[str, Clusters]
+    price_usd: float | None
 
 
 def entity_trial(
@@ -154,23 +172,15 @@ def entity_trial(
     seed: int = 0,
     *,
     draws: int = DRAWS,
-    linkages: tuple[str, ...] = PAPER_LINKAGES,
-    cuts: tuple[str, ...] = PAPER_CUTS,
-    further: dict[str, Clusters] | None = None,
+    **ways: Unpack[Ways],
 ) -> Trial:
     """Cluster the surroundings of labelled transactions every way, and count right and wrong pairs.
 
     seed: of the transactions, their surroundings, the pairs, and the random splits
     """
-    config = interval_config(txs)
-    engine = LocalGraphs(
-        model,
-        lambda local: heuristic_clusters(local, config=config),
-        price_usd=config.price_usd,
-        linkages=linkages,
-        cuts=cuts,
-        further=further or {},
-    )
+    gates.whole("draws", draws, "[1, inf)")
+    ways["price_usd"], config = price_and_rules(txs, ways.get("price_usd"))
+    engine = LocalGraphs(model, lambda local: heuristic_clusters(local, config=config), **ways)
     trial = Trial()
     candidates = len(labelled_transactions(txs))
     waiting: list[EntityGraph] = []
@@ -200,6 +210,20 @@ KINDS = ("same joined", "same apart", "two joined", "two apart", "heuristic same
 """Pairs of one or of two names that the heuristics join or leave apart; pairs of one or of two heuristic clusters."""
 
 
+class _Drawn(NamedTuple):
+    """The pairs of all draws of one graph, draw after draw."""
+
+    pairs: IntArray  # (k, 2)
+    same: npt.NDArray[np.bool_]  # (k,)
+    draw: IntArray  # (k,)
+    draws: int
+
+    @classmethod
+    def of(cls, graph: EntityGraph) -> _Drawn:
+        draw = np.repeat(np.arange(len(graph.pairs)), [len(pairs) for pairs in graph.pairs])
+        return cls(np.concatenate(graph.pairs), np.concatenate(graph.same), draw, len(graph.pairs))
+
+
 class _Judge:
     """Counts, graph by graph."""
 
@@ -208,33 +232,29 @@ class _Judge:
         self.distances: dict[str, list[float]] = {kind: [] for kind in KINDS}
         self.one_node = self.zero_rows = 0
         self._draws, self._seed = draws, seed
-        # per draw and repeat: when the pairs that the heuristics join part, positive and negative ones
-        self._parting: list[list[tuple[list[float], list[float]]]] = [
-            [([], []) for _ in range(REPEATS)] for _ in range(draws)
-        ]
+        # per draw, of the pairs that the heuristics join: when they part, (REPEATS, k) each; positive and negative ones
+        self._parting: list[tuple[list[Moments], list[Moments]]] = [([], []) for _ in range(draws)]
 
     def add(self, graph: EntityGraph, local: Local) -> None:
         self.one_node += len(local.rows) < 2
         self.zero_rows += local.zero_rows
-        for name, labels in local.labels.items():
-            self.counts[name] += _counts(graph, labels)
-        heuristics = local.labels[HEURISTICS]
+        drawn = _Drawn.of(graph)
+        counts = counts_by_draw(np.stack(list(local.labels.values())), *drawn)
+        for name, found in zip(local.labels, counts, strict=True):
+            self.counts[name] += found
+        heuristics, (pairs, same) = local.labels[HEURISTICS], drawn[:2]
+        joined = heuristics[pairs[:, 0]] == heuristics[pairs[:, 1]]
         rng = np.random.default_rng([self._seed, graph.transaction, 14])
-        leaving = rng.random((REPEATS, len(heuristics)))
-        for draw, (pairs, same) in enumerate(zip(graph.pairs, graph.same, strict=True)):
-            joined = heuristics[pairs[:, 0]] == heuristics[pairs[:, 1]]
-            for repeat in range(REPEATS):
-                positive, negative = self._parting[draw][repeat]
-                positive += moments(leaving[repeat], pairs[joined & same]).tolist()
-                negative += moments(leaving[repeat], pairs[joined & ~same]).tolist()
-            far = cosine(local.rows, pairs)
-            for kind, mask in zip(
-                KINDS, (same & joined, same & ~joined, ~same & joined, ~same & ~joined), strict=False
-            ):
-                self.distances[kind] += far[mask].tolist()
-        drawn = heuristic_pairs(heuristics, rng)
-        for kind, pairs in zip(KINDS[4:], drawn, strict=True):
-            self.distances[kind] += cosine(local.rows, pairs).tolist()
+        parting = moments(rng.random((REPEATS, len(heuristics))), pairs)
+        for draw, (positive, negative) in enumerate(self._parting):
+            here = joined & (drawn.draw == draw)
+            positive.append(parting[:, here & same])
+            negative.append(parting[:, here & ~same])
+        far = cosine(local.rows, pairs)
+        for kind, mask in zip(KINDS, (same & joined, same & ~joined, ~same & joined, ~same & ~joined), strict=False):
+            self.distances[kind] += far[mask].tolist()
+        for kind, random in zip(KINDS[4:], heuristic_pairs(heuristics, rng), strict=True):
+            self.distances[kind] += cosine(local.rows, random).tolist()
 
     def random(self) -> npt.NDArray[np.float64]:
         """Counts of random splits that lose as many true positives as the hybrid, mean over repeats, (draws, 4)."""
@@ -242,18 +262,11 @@ class _Judge:
         if HYBRID not in self.counts:
             return np.empty((0, 4))
         lost = base[:, 0] - self.counts[HYBRID][:, 0]
-        return np.array(
-            [
-                np.mean(
-                    [
-                        random_split(base[draw], int(lost[draw]), np.array(positive), np.array(negative))
-                        for positive, negative in self._parting[draw]
-                    ],
-                    axis=0,
-                )
-                for draw in range(self._draws)
-            ]
-        )
+        found = np.empty((self._draws, 4))
+        for draw, (positive, negative) in enumerate(self._parting):
+            sides = zip(np.concatenate(positive, axis=1), np.concatenate(negative, axis=1), strict=True)
+            found[draw] = np.mean([random_split(base[draw], int(lost[draw]), *side) for side in sides], axis=0)
+        return found
 
 
 def heuristic_pairs(labels: IntArray, rng: np.random.Generator, most: int = 5) -> tuple[IntArray, IntArray]:
@@ -266,11 +279,6 @@ def heuristic_pairs(labels: IntArray, rng: np.random.Generator, most: int = 5) -
     drawn = rng.integers(len(labels), size=(4 * most, 2))
     two = drawn[labels[drawn[:, 0]] != labels[drawn[:, 1]]][:most]
     return np.array(same, dtype=np.int64).reshape(-1, 2), two.astype(np.int64)
-
-
-def _counts(graph: EntityGraph, labels: IntArray) -> IntArray:
-    """(draws, 4) of one graph."""
-    return np.array([pair_counts(labels, *drawn) for drawn in zip(graph.pairs, graph.same, strict=True)])
 
 
 def _fall(before: IntArray, after: npt.NDArray[np.number]) -> float | None:

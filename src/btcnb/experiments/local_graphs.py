@@ -23,9 +23,10 @@ import numpy.typing as npt
 from btcnb import gates
 from btcnb.cluster import CUTS, LINKAGES
 from btcnb.cluster._gate import directed
-from btcnb.cluster.one_matrix import OneMatrix, Room, inner_cuts, one_matrix, whole_cuts
-from btcnb.data import Transactions, build_graph, features
-from btcnb.errors import DataError
+from btcnb.cluster.one_matrix import Room, inner_cuts, one_matrix, several_whole_cuts
+from btcnb.data import Transactions, build_graph
+from btcnb.data.intervals import price_near
+from btcnb.data.local_features import local_arrays, require_all_occur
 from btcnb.learn import Encoder, embed, prepare
 from btcnb.learn.graphs import PreparedGraph, disjoint_union, prepare_arrays
 
@@ -69,9 +70,11 @@ class LocalGraphs:
     def __post_init__(self) -> None:
         gates.instance("model", self.model, Encoder)
         gates.function("heuristics", self.heuristics)
-        for name in (*self.linkages, self.refined_by[0]):
+        if self.price_usd is not None:
+            gates.real("price_usd", self.price_usd, "(0, inf)")
+        for name in (*gates.items("linkages", self.linkages), self.refined_by[0]):
             gates.choice("linkage", name, LINKAGES)
-        for name in (*self.cuts, self.refined_by[1]):
+        for name in (*gates.items("cuts", self.cuts), self.refined_by[1]):
             gates.choice("cut", name, CUTS)
         for name, clusters in self.further.items():
             gates.text("a clustering's name", name)
@@ -108,18 +111,20 @@ class LocalGraphs:
     def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
         """Its nodes are the addresses of the piece, all of them.
 
-        As `prepare`, which also checks graphs that come from anywhere; ours comes from `build_graph`.
+        As `prepare` of `build_graph`, which also makes tables, and checks graphs that come from anywhere.
         """
         config = self.model.config
-        graph = build_graph(txs, labels, self.price_usd)
-        if graph.num_nodes != txs.num_addresses:
-            problem = f"{txs.num_addresses - graph.num_nodes} of a piece occur in none of its transactions"
-            raise DataError(txs.source, "addresses", problem, "cut pieces by `select` or `sample_around`")
         if config.edge_features or config.landmarks:
+            require_all_occur(txs)
+            graph = build_graph(txs, labels, self.price_usd)
             return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
-        edges = np.stack([graph.edges["a"].to_numpy(), graph.edges["b"].to_numpy()])  # ids are positions
-        prepared = prepare_arrays(features(graph, unit=config.unit), edges, labels, None, config.symmetrise)
-        return replace(prepared, unit=config.unit)
+        x, edges = local_arrays(txs, self._price(txs), config.unit)
+        return replace(prepare_arrays(x, edges, labels, None, config.symmetrise), unit=config.unit)
+
+    def _price(self, txs: Transactions) -> float | None:
+        if self.price_usd is not None or not len(txs):
+            return self.price_usd
+        return price_near(int(txs.transactions["block_number"].iloc[0]))
 
     def _clustered(self, txs: Transactions, labels: IntArray, embedded: FloatArray, room: Room) -> Local:
         with warnings.catch_warnings():
@@ -127,16 +132,14 @@ class LocalGraphs:
             rows, zero_rows = directed(embedded, "fixed")
         matrix = one_matrix(rows, room)
         found: dict[str, IntArray] = {HEURISTICS: labels}
-        for kind in (GNN, HYBRID):
-            for linkage in self.linkages:
-                found |= self._cut(matrix, kind, linkage, labels)
+        ways = {GNN: several_whole_cuts(matrix, self.linkages, self.cuts)}
+        ways[HYBRID] = {linkage: inner_cuts(matrix, labels, linkage, self.cuts) for linkage in self.linkages}
+        for kind, by_linkage in ways.items():
+            for linkage, by_cut in by_linkage.items():
+                found |= {f"{kind}.{linkage}.{cut}": flat for cut, flat in by_cut.items()}
         for name, clusters in self.further.items():
             base = clusters(txs)
             linkage, cut = self.refined_by
             found[name] = base
             found[f"hybrid_on_{name}"] = inner_cuts(matrix, base, linkage, (cut,))[cut]
         return Local(txs, found, np.asarray(rows, dtype=np.float32), zero_rows)
-
-    def _cut(self, matrix: OneMatrix, kind: str, linkage: str, labels: IntArray) -> dict[str, IntArray]:
-        cut = whole_cuts(matrix, linkage, self.cuts) if kind == GNN else inner_cuts(matrix, labels, linkage, self.cuts)
-        return {f"{kind}.{linkage}.{name}": flat for name, flat in cut.items()}

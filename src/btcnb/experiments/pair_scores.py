@@ -71,8 +71,22 @@ def random_split(counts: IntArray, lost: int, positive: FloatArray, negative: Fl
 
 
 def moments(leaving: FloatArray, pairs: IntArray) -> FloatArray:
-    """The moment at which a pair parts: when the first of its two addresses leaves. leaving (A,); pairs (k, 2)."""
-    return np.minimum(leaving[pairs[:, 0]], leaving[pairs[:, 1]])
+    """The moment at which a pair parts: when the first of its two addresses leaves; (…, k).
+
+    leaving (…, A): a moment for each address, once or several times; pairs (k, 2)
+    """
+    return np.minimum(leaving[..., pairs[:, 0]], leaving[..., pairs[:, 1]])
+
+
+def counts_by_draw(labels: IntArray, pairs: IntArray, same: BoolArray, draw: IntArray, draws: int) -> IntArray:
+    """TP, FP, FN, TN of several clusterings in every draw, (clusterings, draws, 4); see `pair_counts` for a single one.
+
+    labels (clusterings, A); pairs (k, 2) of addresses, whether they bear one name (k,), and the draw of each (k,)
+    """
+    together = labels[:, pairs[:, 0]] == labels[:, pairs[:, 1]]
+    cell = 4 * draw + np.where(same, 2, 3) - 2 * together  # TP 0, FP 1, FN 2, TN 3
+    cell += 4 * draws * np.arange(len(labels))[:, None]
+    return np.bincount(cell.ravel(), minlength=4 * draws * len(labels)).reshape(-1, draws, 4)
 
 
 def separation(distances: Sequence[float] | FloatArray, same: Sequence[bool] | BoolArray) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,8 @@ def attach_labels(txs: Transactions, labels: pd.DataFrame) -> Transactions:
     """The same transactions, with `truth.label` where an address is labelled; what the truth knew otherwise stays.
 
     Of several labels of one address the surest counts (`CONFIDENCE`), of equally sure ones the first. Owners stay
-    unknown (-1) where they were: a label is somebody's word, not the truth about who holds a key.
+    unknown (-1) where they were: a label is somebody's word, not the truth about who holds a key. Labels of addresses
+    that do not occur in the transactions name nobody here; a warning says how many there are.
     """
     instance("txs", txs, Transactions)
     instance("labels", labels, pd.DataFrame)
@@ -95,10 +97,19 @@ def attach_labels(txs: Transactions, labels: pd.DataFrame) -> Transactions:
     sure = labels.iloc[order].drop_duplicates("address")
     chosen = dict(zip(sure["address"], sure["label"], strict=True))
     label = np.array([*(chosen.get(address, "") for address in txs.addresses), ""], dtype=object)[:-1]
+    _tell_unknown(chosen.keys() - set(txs.addresses), len(chosen))
     before = txs.truth or Truth(owner=np.full(txs.num_addresses, UNKNOWN, dtype=np.int64))
     if before.label is not None:
         label = np.where(label == "", before.label, label)
     return replace(txs, truth=replace(before, label=label))
+
+
+def _tell_unknown(unknown: Set[str], labelled: int) -> None:
+    """Warn of labelled addresses that the transactions do not have; a typing error looks just like that."""
+    if unknown:
+        few = ", ".join(f"{address!r:.70}" for address in sorted(unknown)[:3])
+        told = f"{len(unknown):,} of {labelled:,} labelled addresses do not occur in the transactions, such as {few}."
+        warnings.warn(told, stacklevel=4)
 
 
 def _table(member: Member) -> pd.DataFrame:
