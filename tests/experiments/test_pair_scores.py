@@ -113,3 +113,11 @@ def test_cosine_distances_by_hand() -> None:
     rows = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], dtype=np.float32)
     assert cosine(rows, np.array([[0, 1], [0, 2], [1, 1]])) == pytest.approx([0.4, 1.0, 0.0], abs=1e-6)
     assert cosine(rows, np.empty((0, 2), dtype=np.int64)).shape == (0,)
+
+
+def test_rounding_has_no_order() -> None:
+    """Copies of one row that rounding has moved are equal, and far from a row that differs in the fifth digit."""
+    row = np.array([0.6, 0.8], dtype=np.float32)
+    rows = np.stack([row, row * np.float32(1 + 1e-7), row * np.float32(1 - 2e-7), np.array([0.61, 0.7924])])
+    found = cosine(rows, np.array([[0, 1], [1, 2], [0, 2], [0, 3]]))
+    assert found[:3].tolist() == [0.0, 0.0, 0.0] and found[3] == pytest.approx(7.84e-5, rel=0.2)

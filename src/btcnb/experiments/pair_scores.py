@@ -21,6 +21,8 @@ COUNTS = ("TP", "FP", "FN", "TN")
 SCORES = (*COUNTS, "bACC", "F1")
 REPEATS = 20
 """Random splits of each draw whose mean is the control."""
+ROUNDING = 1e-6
+"""Rows are of 32 bits: what is nearer than this is equal, and no order of such distances means anything."""
 
 
 def scored(name: str, counts: npt.NDArray[Any]) -> Numbers:
@@ -98,9 +100,10 @@ def separation(distances: Sequence[float] | FloatArray, same: Sequence[bool] | B
 
 
 def cosine(rows: npt.NDArray[Any], pairs: IntArray) -> FloatArray:
-    """Cosine distance of pairs (k, 2) of unit rows."""
+    """Cosine distance of pairs (k, 2) of unit rows; 0 where it is no more than rounding."""
     a, b = rows[pairs[:, 0]].astype(np.float64), rows[pairs[:, 1]].astype(np.float64)
-    return np.asarray(1.0 - np.einsum("ij,ij->i", a, b), dtype=np.float64)
+    far = 1.0 - np.einsum("ij,ij->i", a, b)
+    return np.where(far < ROUNDING, 0.0, far)
 
 
 def table_of(counts: Mapping[str, npt.NDArray[Any]]) -> Numbers:
