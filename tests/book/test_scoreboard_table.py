@@ -77,6 +77,8 @@ def test_true_by_construction_and_changed_rules_are_marked() -> None:
     assert "true by construction" not in board_html(board({}), {}).split("<tbody")[1]
     assert "Changed since: a reason." in board_html(board({"changes": "a reason"}), {})
     assert "of <code>x &lt; y</code>" in board_html(board({"ours": "of `x < y`"}), {})
+    told = board_html(board({"ours": "is it *true*? 2 * 3 * 4, a*b*c, *<b>*"}), {})
+    assert "is it <em>true</em>? 2 * 3 * 4, a*b*c, <em>&lt;b&gt;</em>" in told
 
 
 def test_filters_offer_what_there_is_in_order_and_are_labelled() -> None:

@@ -127,7 +127,7 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     about = f"<small>{_safe(line['where'])}; importance: {_safe(line['importance'])}</small>"
     yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} {about}{rule}"
     yield _safe(line["paper"]) or NOTHING
-    yield re.sub(r"`([^`]+)`", r"<code>\1</code>", _safe(line["ours"])) or NOTHING
+    yield _inline(_safe(line["ours"])) or NOTHING
     constructed = f"<br><small>{CONSTRUCTED}</small>" if line["by_construction"] else ""
     yield f'<span class="verdict">{MARKS[line["verdict"]]} {_safe(line["verdict"])}</span>{constructed}'
     yield _safe(line["data"])
@@ -135,6 +135,12 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     page = pages.get(number)
     link = f'<a href="{_safe(page)}" aria-label="chapter {_safe(number)}">{_safe(number)}</a>'
     yield link if page else _safe(number)
+
+
+def _inline(text: str) -> str:
+    """Inline code and emphasis, as evidence is written: `a` and *b*."""
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
+    return re.sub(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])", r"<em>\1</em>", text)
 
 
 def _safe(text: object) -> str:
