@@ -17,6 +17,7 @@ from btcnb.errors import DataError
 from btcnb.paper.claims import read
 from btcnb.paper.rules import NOT, PARTLY, REPRODUCED, UNTESTED, Judgement
 from btcnb.paper.statistics import estimate, slopes, unequal_variances
+from btcnb.paper.words import number
 
 Runs = dict[str, dict[str, list[float]]]
 ENTRY = {"id": "C001", "where": "Table 1", "claim": "x", "data": "simulated", "importance": "low", "chapter": "11"}
@@ -526,3 +527,17 @@ def test_the_papers_own_numbers_pass_its_own_claims_but_those_that_its_tables_co
     # C064 asks for a spread, which these records lack; C069: ties with GAE; C073: ARI falls with landmarks every time
     assert {name for name, each in given.items() if each != REPRODUCED} == {"C064", "C069", "C073"}
     assert len(given) > 25
+
+
+@pytest.mark.parametrize(
+    ("value", "signed", "text"),
+    [
+        (-0.0001, True, "0.000"),
+        (0.0, True, "0.000"),
+        (0.0123, True, "+0.012"),
+        (-0.2, False, "−0.200"),
+        (4096.4, True, "+4,096"),
+    ],
+)
+def test_numbers_in_evidence(value: float, signed: bool, text: str) -> None:
+    assert number(value, signed) == text

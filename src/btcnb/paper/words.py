@@ -50,7 +50,7 @@ def number(value: float, signed: bool = False) -> str:
         if small
         else f"{value:.3g}"
     )
-    return text.replace("-", "−")
+    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")  # zero has no sign
 
 
 def listed(names: Sequence[str]) -> str:
