@@ -322,3 +322,8 @@ def test_running_times_that_cannot_be_read_are_told(tmp_path: Path, content: byt
     (tmp_path / "times.csv").write_bytes(content + b"\n1,2,many\n")
     with pytest.raises(DataError, match=r"times\.csv: running times: cannot be read"):
         recorded_times(tmp_path / "times.csv")
+
+
+def test_a_mean_and_its_spread_stay_on_one_line(shown: list[dict[str, Any]]) -> None:
+    book.table(pd.DataFrame({"what": ["a"], "ours": ["0.61 ± 0.02"]}), "A caption.", "tbl-spread")
+    assert shown and all("0.61\u00a0±\u00a00.02" in text for text in shown[-1].values())

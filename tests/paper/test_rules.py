@@ -304,8 +304,17 @@ def test_value(nmi: tuple[float, ...], ari: tuple[float, ...], expected: str) ->
     rule = {"kind": "value", "grid": "g", "row": "a", "metrics": ["NMI", "ARI"], "printed": printed, "within": 0.05}
     found = judged(rule, {"a": {"NMI": [*nmi], "ARI": [*ari]}})
     assert found.verdict == expected
-    assert f"NMI {nmi[1]:.3f}, paper 0.642; ARI {ari[1]:.3f}, paper 0.289; 3 seeds" in found.evidence
+    interval = [f"{values[1]:.3f} ({values[1] - 0.0497:.3f} to {values[1] + 0.0497:.3f})" for values in (nmi, ari)]
+    assert f"NMI {interval[0]}, paper 0.642; ARI {interval[1]}, paper 0.289; 3 seeds" in found.evidence
     assert found.evidence.endswith("simulated data can only resemble the paper's")
+
+
+def test_a_head_that_several_numbers_share_is_told_once() -> None:
+    printed = {"table": "entity_labels", "row": {"model": "Heuristics"}, "columns": ["TP", "FP"]}
+    metrics = ["heuristics.TP", "heuristics.FP"]
+    rule = {"kind": "value", "grid": "g", "row": "a", "metrics": metrics, "printed": printed, "within": 5}
+    found = judged(rule, {"a": {"heuristics.TP": [42.0] * 3, "heuristics.FP": [23.0] * 3}})
+    assert found.evidence.startswith("heuristics: TP 42 (42 to 42), paper 42.6; FP 23 (23 to 23), paper 22.7; 3 seeds")
 
 
 ORDERED = {"kind": "ordered", "grid": "g", "rows": ["a", "b", "c"], "metric": "DP", "direction": "rising"}

@@ -175,4 +175,7 @@ def _name(name: Any) -> str:
 
 
 def _cell(value: Any, form: str | None = None) -> Any:
-    return value if isinstance(value, str | Markup) else number(value, form)
+    """What stands in a cell; a mean and its spread are never parted by the end of a line."""
+    if isinstance(value, Markup):
+        return value
+    return (value if isinstance(value, str) else number(value, form)).replace(" ± ", "\u00a0±\u00a0")

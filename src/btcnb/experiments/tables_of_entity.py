@@ -9,7 +9,7 @@ import pandas as pd
 
 from btcnb.experiments.choosing import mean_interval
 from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES
-from btcnb.experiments.tables_of_sweeps import NOT_RUN, by_seed
+from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
 from btcnb.paper.records import FEWEST_SEEDS
 from btcnb.paper.statistics import estimate
@@ -46,18 +46,21 @@ def printed(name: str, score: str) -> float:
 
 
 def table_two(frame: pd.DataFrame, scores: Sequence[str] = SCORES) -> pd.DataFrame:
-    """The paper's Table 2 beside ours: `paper → ours ± half the 95 % interval over worlds`, a line a clustering.
+    """The paper's Table 2 and ours, two lines a clustering: what the paper prints, and below it our mean over worlds ±
+    half its 95 % interval.
 
-    What has not been run is …, what the paper does not have –.
+    What has not been run is …; a clustering that the paper does not have has one line.
     """
     lines = []
     for name in clusterings():
-        line = {"": in_words(name)}
-        for score in scores:
-            theirs = printed(name, score)
-            mine = ours(frame, name, score).replace(NOT_RUN, "…")
-            line[score] = f"{'–' if np.isnan(theirs) else f'{theirs:.1f}'} → {mine}"
-        lines.append(line)
+        theirs = {score: printed(name, score) for score in scores}
+        head = in_words(name)
+        if not np.isnan(list(theirs.values())).all():
+            cells = {score: NONE if np.isnan(value) else f"{value:.1f}" for score, value in theirs.items()}
+            lines.append({"": head, "of": "paper"} | cells)
+            head = ""
+        mine = {score: ours(frame, name, score).replace(NOT_RUN, "…") for score in scores}
+        lines.append({"": head, "of": "ours"} | mine)
     return pd.DataFrame(lines)
 
 

@@ -223,14 +223,24 @@ def _mixed(rule: Mixed, records: Records) -> Judgement:
 
 def _value(rule: Value, records: Records) -> Judgement:
     near, parts, found = [], [], []
-    for metric, column in zip(rule.metrics, rule.printed.columns, strict=True):
+    of, names = _told_once(rule.metrics)
+    for metric, name, column in zip(rule.metrics, names, rule.printed.columns, strict=True):
         ours = estimate(records.metric(rule.place, metric, rule.where).to_numpy())
         theirs = printed_value(rule.printed.table, column, **dict(rule.printed.row))
         near.append(abs(ours.mean - theirs) <= rule.within)
-        parts.append(f"{metric} {number(ours.mean)}, paper {number(theirs)}")
+        parts.append(f"{name} {shown(ours, signed=False)}, paper {number(theirs)}")
         found.append(ours)
     verdict = REPRODUCED if all(near) else PARTLY if any(near) else NOT
-    return Judgement(verdict, f"{'; '.join(parts)}; {_count(found)}", tuple(each.mean for each in found), _seeds(found))
+    said = f"{of}{'; '.join(parts)}; {_count(found)}"
+    return Judgement(verdict, said, tuple(each.mean for each in found), _seeds(found))
+
+
+def _told_once(metrics: Sequence[str]) -> tuple[str, list[str]]:
+    """`gnn.ward.gap.TP` and `gnn.ward.gap.FP` are `gnn.ward.gap: ` and TP, FP; names that share no head stay as they
+    are."""
+    heads = {metric.rpartition(".")[0] for metric in metrics}
+    head = heads.pop() if len(heads) == 1 and len(metrics) > 1 else ""
+    return (f"{head}: ", [metric.removeprefix(f"{head}.") for metric in metrics]) if head else ("", list(metrics))
 
 
 def _ordered(rule: Ordered, records: Records) -> Judgement:
