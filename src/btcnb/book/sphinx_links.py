@@ -105,7 +105,7 @@ class LinkMentions(SphinxPostTransform):
         for text in list(self.document.findall(nodes.Text)):
             above = list(_above(text))
             here = seen.setdefault(_section(above), set())
-            here |= on_page & offered.everyday
+            here |= (on_page & offered.everyday) | _defined_here(above, offered)
             if any(isinstance(node, nodes.reference) for node in above):
                 here |= _written_by_hand(above, offered)
             if any(isinstance(node, _NO_LINK) for node in above) or _inside_html_link(text):
@@ -160,6 +160,13 @@ def _section(above: list[nodes.Element]) -> int:
     sections = [node for node in above if isinstance(node, nodes.section)]
     entry = next((node for node in above if isinstance(node, nodes.definition_list_item)), None)
     return id(entry if entry is not None else sections[-2:][0] if sections else above[-1])
+
+
+def _defined_here(above: list[nodes.Element], offered: Targets) -> set[str]:
+    """The entry of the glossary that the text stands in: it needs no link to itself."""
+    item = next((node for node in above if isinstance(node, nodes.definition_list_item)), None)
+    anchors = {anchor for term in item.findall(nodes.term) for anchor in term["ids"]} if item is not None else set()
+    return {offered.words.entries[name] for name, (_, anchor, _) in offered.terms.items() if anchor in anchors}
 
 
 def _takes_terms(above: list[nodes.Element]) -> bool:

@@ -1,6 +1,6 @@
 """Where a text speaks of chapters, claims and words of the glossary: plain strings in, positions out.
 
-    mentions("see chapters 02 and 09, claim C060")      # 02, 09 and C060, with what each link would cover
+mentions("see chapters 02 and 09, claim C060")      # 02, 09 and C060, with what each link would cover
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Literal
 
 Kind = Literal["chapter", "claim", "term"]
 
-_CHAPTERS = re.compile(r"\b[Cc]hapter(?P<plural>s?)\s+(?P<first>\d\d)(?!\d)(?P<more>(?:(?:,?\s+(?:and|or|to)\s+|,\s+|–)\d\d(?!\d))*)")
+_CHAPTERS = re.compile(
+    r"\b[Cc]hapter(?P<plural>s?)\s+(?P<first>\d\d)(?!\d)(?P<more>(?:(?:,?\s+(?:and|or|to)\s+|,\s+|–)\d\d(?!\d))*)"
+)
 _NUMBER = re.compile(r"\d\d")
 _CLAIM = re.compile(r"(?<![\w-])C\d{3}(?![\w-])")
 _SHORT = re.compile(r"\s*\((?P<inside>[^()]*)\)\s*$")

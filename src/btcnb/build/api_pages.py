@@ -41,7 +41,7 @@ def api_pages(package: Path, address: str) -> dict[str, str]:
 
 
 def _linkable(rooms: Mapping[str, Iterable[Entry]], here: str) -> Names:
-    """A name -> the full one it means in the docstrings of a room; a plain word (`coarse`) means its own room's only."""
+    """A name -> the full one it means in docstrings of the room `here`; plain words (`coarse`) mean that room's only."""
     found: dict[str, str] = {}
     for room, entries in sorted(rooms.items(), key=lambda pair: pair[0] == here):
         telling = {entry.name for entry in entries if room == here or not entry.name.islower() or "_" in entry.name}
@@ -66,7 +66,7 @@ def _room(package: Path, room: str, entries: Iterable[Entry], names: Names, addr
     lines = [f"# btcnb.{room}", "", f"```{{py:module}} btcnb.{room}", "```", ""]
     lines += [*_prose(module_doc(package, room), names), ""]
     for entry in entries:
-        lines += _described(entry, room, {**names, **_own(entry)}, address)
+        lines += _described(entry, {**names, **_own(entry)}, address)
     return "\n".join(lines) + "\n"
 
 
@@ -75,9 +75,10 @@ def _own(entry: Entry) -> Names:
     return dict.fromkeys([entry.name, *re.findall(r"\w+(?=[:=,)])", entry.signature)], "")
 
 
-def _described(entry: Entry, room: str, names: Names, address: str) -> Iterator[str]:
-    yield f":::::{{py:{entry.kind}}} btcnb.{room}.{entry.name}{_head(entry.kind, entry.signature)[0]}"
-    yield from _head(entry.kind, entry.signature)[1:]
+def _described(entry: Entry, names: Names, address: str) -> Iterator[str]:
+    first, *options = _head(entry.kind, entry.signature)
+    yield f":::::{{py:{entry.kind}}} {entry.name}{first}"  # Sphinx puts the module of the page before it
+    yield from options
     yield ""
     yield from _prose(entry.doc, names)
     yield ""

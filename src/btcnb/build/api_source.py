@@ -11,6 +11,8 @@ from pathlib import Path
 
 from btcnb.build.errors import BuildError
 
+LONGEST_VALUE = 100
+"""Characters of a constant's value that are shown; longer ones are left to the file."""
 _COMMENT = re.compile(r"#\s*(.+)$")
 
 
@@ -124,7 +126,10 @@ def _default(value: ast.expr) -> str:
 def _annotation(node: ast.Assign | ast.AnnAssign) -> str:
     if isinstance(node, ast.AnnAssign):
         return f": {_unquoted(node.annotation)}"
-    return f" = {{{', '.join(map(_key, node.value.keys))}}}" if isinstance(node.value, ast.Dict) else ""
+    if isinstance(node.value, ast.Dict):
+        return f" = {{{', '.join(map(_key, node.value.keys))}}}"
+    text = ast.unparse(node.value)
+    return f" = {text}" if len(text) <= LONGEST_VALUE else ""
 
 
 def _key(key: ast.expr | None) -> str:

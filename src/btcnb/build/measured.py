@@ -15,7 +15,10 @@ from typing import Any
 from btcnb.book.text import number
 from btcnb.build.errors import UsageError
 
-_MARK = re.compile(r"\{\{ *(?P<name>\w+)\.(?P<column>\w+)(?P<where>(?: +\w+=(?:\"[^\"}]*\"|[^\s\"}|]+))*) *(?:\| *(?P<form>\{[^{}]*\}) *)?\}\}")
+_VALUE = r"(?:\"[^\"}]*\"|[^\s\"}|]+)"
+_MARK = re.compile(
+    rf"\{{\{{ *(?P<name>\w+)\.(?P<column>\w+)(?P<where>(?: +\w+={_VALUE})*) *(?:\| *(?P<form>\{{[^{{}}]*\}}) *)?\}}\}}"
+)
 _PICK = re.compile(r"(\w+)=(?:\"([^\"}]*)\"|([^\s\"}|]+))")
 
 
