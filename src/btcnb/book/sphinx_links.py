@@ -84,7 +84,7 @@ def targets(env: BuildEnvironment, by_hand: Collection[str], once: Collection[st
 
 def _definitions(env: BuildEnvironment) -> dict[str, str]:
     """Anchor -> definition, of every word of the glossary."""
-    found = {}
+    found: dict[str, str] = {}
     for item in env.get_doctree(GLOSSARY).findall(nodes.definition_list_item):
         definition = " ".join(part.astext() for part in item.findall(nodes.definition))
         words = _EQUATION.sub("", " ".join(definition.split()))[:LONGEST_TITLE]

@@ -41,7 +41,7 @@ def api_pages(package: Path, address: str) -> dict[str, str]:
 
 
 def _linkable(rooms: Mapping[str, Iterable[Entry]], here: str) -> Names:
-    """A name -> the full one it means in docstrings of the room `here`; plain words (`coarse`) mean that room's only."""
+    """A name -> the full one that it means in the docstrings of `here`; plain words (`coarse`) mean that room's."""
     found: dict[str, str] = {}
     for room, entries in sorted(rooms.items(), key=lambda pair: pair[0] == here):
         telling = {entry.name for entry in entries if room == here or not entry.name.islower() or "_" in entry.name}
