@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from btcnb.book.text import Markup as Markup
     from btcnb.book.text import escape as escape
     from btcnb.book.text import markup as markup
-    from btcnb.book.text import number as number
+    from btcnb.digits import number as number
     from btcnb.store import kept as kept
 
 # A rendered page has no live widgets; without this, whatever imports tqdm.auto prints a warning into the page.
@@ -49,7 +49,8 @@ _NAMES = {
     "btcnb.book.reading": "real_data results",
     "btcnb.book.style": "COLOURS MARKERS PAPER_COLOUR mark_paper plot_style",
     "btcnb.book.telling": "power_of_ten recipe",
-    "btcnb.book.text": "Markup escape markup number",
+    "btcnb.book.text": "Markup escape markup",
+    "btcnb.digits": "number",
     "btcnb.store": "kept",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -77,7 +77,12 @@ def _rest(project: Project, source: Path, strict: bool) -> str:
     """
     files = _files(source)
     others = [[name, digest_path(source / name)] for name in files if not name.endswith((".md", ".ipynb"))]
-    extension = digest_path(project.source / "btcnb" / "book" / "sphinx_ext.py")
+    package = project.source / "btcnb"
+    code = [
+        *sorted((package / "book").glob("sphinx_*.py")),
+        package / "paper" / "claims.yml",
+    ]  # links say a claim's words
+    extension = [digest_path(path) for path in code]
     return digest([files, others, extension, digest_path(project.lock), sys.version, strict])
 
 
