@@ -30,11 +30,11 @@ def test_a_benchmark_says_common_things_once_and_numbers_in_rows(tmp_path: Path)
     assert "Measured with cores 2, numpy 2.4." in page
 
 
-CHAPTER = SimpleNamespace(name="01_a", number="01", title="A", in_toc=True)
+CHAPTER = SimpleNamespace(name="01_a", number="01", title="A", in_toc=True, reads_records=False)
 
 
 def test_verdicts_are_counted_and_listed_by_chapter_with_their_evidence() -> None:
-    hidden = SimpleNamespace(name="99_b", number="99", title="B", in_toc=False)
+    hidden = SimpleNamespace(name="99_b", number="99", title="B", in_toc=False, reads_records=False)
     entry = {"kind": "verdict", "claim": "a | S_max.", "where": "Table 1", "verdict": "partly", "evidence": "0.5"}
     known = {**entry, "id": "C002", "verdict": "reproduced"}
     page = verdicts_page([(CHAPTER, [entry, known, {"kind": "data_source"}]), (hidden, [entry])])

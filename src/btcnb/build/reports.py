@@ -88,30 +88,31 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
 
     Counts of each chapter first, then its verdicts, folded. The scoreboard is the other way round: a line a claim.
     """
-    said = [
-        (chapter, [entry for entry in records if entry.get("kind") == "verdict"], _data(records))
-        for chapter, records in chapters
-        if chapter.in_toc
-    ]
-    said = [entry for entry in said if entry[1]]
+    listed = [(chapter, records) for chapter, records in chapters if chapter.in_toc]
+    said = [(chapter, _verdicts(records), _data(records)) for chapter, records in listed if _verdicts(records)]
     lines = ["# Verdicts, chapter by chapter", ""]
     if not said:
         return "\n".join([*lines, "No chapter has been executed yet."]) + "\n"
+    board = next((f", {{doc}}`/notebooks/{chapter.name}`," for chapter, _ in listed if chapter.reads_records), "")
     rows = [[Markup(f"{{doc}}`/notebooks/{chapter.name}`"), *_counts(found), data] for chapter, found, data in said]
-    total = _counts([entry for _, found, _ in said for entry in found])
+    rows.append(["all", *_counts([entry for _, found, _ in said for entry in found]), ""])
+    header = ["chapter", *(f"{MARKS[name]} {name}" for name in MARKS), "data"]
     lines += [
-        "What each chapter of this build has said, in its own words, with the numbers it judged on and the data that they",
-        "come from, where they come from data. The scoreboard, {doc}`/notebooks/18_scoreboard`, turns this around: every",
-        "claim of the paper once, with its rule, importance and filters. Where several chapters speak of one claim, it says",
+        "What each chapter of this build has said, in its own words, with the numbers it judged on, and the data that",
+        f"these come from, where they come from data. The scoreboard{board} turns this around: every claim of the",
+        "paper once, with its rule, its importance and filters. Where several chapters speak of one claim, it says",
         "which of them decides.",
         "",
-        pipe_table(["chapter", *(f"{MARKS[name]} {name}" for name in MARKS), "data"], rows + [["all", *total, ""]],
-                   [False, *[True] * len(MARKS), False]),
-    ]  # fmt: skip
+        pipe_table(header, rows, [False, *[True] * len(MARKS), False]),
+    ]
     for chapter, found, _ in said:
         lines += ["", f":::{{dropdown}} {chapter.number} · {inline_myst(chapter.title)} ({len(found)})", ""]
         lines += [_verdict(entry) for entry in found] + [":::"]
     return "\n".join(lines) + "\n"
+
+
+def _verdicts(records: Records) -> Records:
+    return [entry for entry in records if entry.get("kind") == "verdict"]
 
 
 def _counts(found: Records) -> list[int]:
