@@ -22,7 +22,7 @@ PLACE = ((14, 22), (34, 12), (30, 38), (50, 30), (70, 48), (92, 36), (84, 66), (
 EDGES = ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (4, 5), (4, 6), (5, 7), (6, 7))
 """Payments between the addresses; the one in the middle was signed by both owners."""
 JOINT = (3, 4)
-ANGLES = (205, 222, 190, 238, 330, 352, 8, 25)
+ANGLES = (204, 232, 176, 256, 322, 350, 17, 43)
 """Directions of the embeddings in degrees: cosine distance is all that the tree looks at."""
 WIDTH, HEIGHT = 120.0, 80.0
 _LINE = 'stroke="currentColor" stroke-opacity="0.55"'
