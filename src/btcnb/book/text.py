@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +47,25 @@ def escape(text: Any) -> str:
     if isinstance(text, Markup):
         return " ".join(text.text.split("\n"))
     line = " ".join(str(text).splitlines())
-    made, end = [], 0
+    return "".join(whole if kind else _escape(whole) for kind, _, whole in pieces(line))
+
+
+def pieces(line: str) -> Iterator[tuple[str, str, str]]:
+    """A line cut into plain text, inline code and mathematics: (kind, what it holds, the piece as it stands).
+
+    The kind is `code`, `maths`, or empty for everything else; mathematics that could do something is plain text.
+    """
+    end = 0
     for found in _KEPT.finditer(line):
         if found["maths"] is not None and _ACTIVE_MATHS.search(found["maths"]):
             continue
-        made += [_escape(line[end : found.start()]), found[0]]
+        if end < found.start():
+            yield "", line[end : found.start()], line[end : found.start()]
+        kind = "code" if found["maths"] is None else "maths"
+        yield kind, found[kind], found[0]
         end = found.end()
-    return "".join([*made, _escape(line[end:])])
+    if end < len(line):
+        yield "", line[end:], line[end:]
 
 
 def _escape(text: str) -> str:

@@ -18,6 +18,7 @@ from btcnb.build.api_pages import api_pages
 from btcnb.build.chapters import toc_documents
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.errors import UsageError
+from btcnb.build.front import PAGE, front_page
 from btcnb.build.measured import fill
 from btcnb.build.pairs import read_notebook
 from btcnb.build.project import Edition, Output, Project, read_mapping, write_atomically
@@ -54,6 +55,9 @@ def assemble(project: Project, output: Output, preset: str, edition: Edition, st
     recorded = [(s.chapter, read_records(output.records / f"{s.chapter.name}.json")) for s in states if s.stamp]
     files[VERDICTS] = verdicts_page(recorded).encode()
     files |= _reference(project)
+    if PAGE in files:
+        told = [entry for chapter, records in recorded if chapter.reads_records for entry in records]
+        files[PAGE] = front_page(files[PAGE].decode(), files, told).encode()
     shown = [state for state in states if state.chapter.in_toc]
     for state in shown:
         page = _page(output, state, preset)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from btcnb.build import cli_refine, cli_sweep
+from btcnb.build import cli_refine, cli_summary, cli_sweep
 from btcnb.errors import BtcnbError, ParameterError
 
 if TYPE_CHECKING:
@@ -221,6 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     action.set_defaults(run=_prune_store)
     cli_sweep.add_commands(commands)
     cli_refine.add_commands(commands)
+    cli_summary.add_commands(commands)
     return parser
 
 
