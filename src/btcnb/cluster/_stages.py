@@ -59,12 +59,16 @@ class State:
         return cls(empty_lists(n), seen, np.zeros((n - 1, 2), np.int64), np.zeros(n - 1), turns, 0, 0, 0.0, none, none)
 
 
+def nobody_saves(state: State) -> None:
+    """For runs that are not kept."""
+
+
 def agglomerate_in_stages(
     table: Table,
     state: State,
     first: Callable[[int], None],
     report: Callable[[int], None],
-    save: Callable[[State], None] = lambda _: None,
+    save: Callable[[State], None],
 ) -> tuple[Int64, Float64] | None:
     """As `agglomerate` for average linkage; goes on from `state`, whose merges have not been made in `table` yet.
     None, and nothing done, where the rows have too little structure for tiles to pay.
@@ -80,7 +84,7 @@ def agglomerate_in_stages(
         return None
     report(state.merges)
     if state.turn == 0:
-        first(n - len(state.todo) if state.radius else 0)
+        first(n - len(state.todo) if state.radius else 0)  # of a run that goes on, some are done
     while state.merges < n - 1:
         if len(state.todo):
             ground.lay_if_sparse(active)

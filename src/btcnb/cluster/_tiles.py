@@ -101,7 +101,6 @@ def lay_out(table: Table, active: Int32, axes: Float64) -> tuple[Tree, Tiles, Pl
         np.zeros((len(leaves), wide // AXES), dtype=np.float32),
         leaves.astype(np.int32),
     )
-    place = Place(np.full(len(table.size), -1, dtype=np.int32), np.full(len(table.size), -1, dtype=np.int32))
     slots = active[order]
     at = 0
     while at < len(leaves):  # leaves stand in no order of rows, so each brings its own
@@ -111,16 +110,23 @@ def lay_out(table: Table, active: Int32, axes: Float64) -> tuple[Tree, Tiles, Pl
         exact = table.sums[slots[which]] / table.size[slots[which], None]
         rows[:, :d] = exact @ axes
         half = 0.5 * (1.0 - np.einsum("ij,ij->i", exact, exact))
-        fill(at, stop, slots[which], rows, half, (last - first)[leaves[at:stop]], tree, tiles, place)
+        fill(at, stop, slots[which], rows, half, (last - first)[leaves[at:stop]], tree, tiles)
         at = stop
     _above(tree, last - first)
-    return tree, tiles, place
+    return tree, tiles, _places(len(table.size), tiles.slot)
+
+
+def _places(n: int, slots: Int32) -> Place:
+    place = Place(np.full(n, -1, dtype=np.int32), np.full(n, -1, dtype=np.int32))
+    tile, lane = np.nonzero(slots >= 0)
+    place.tile[slots[tile, lane]], place.lane[slots[tile, lane]] = tile, lane
+    return place
 
 
 @compiled()
 def split(centres: Float32, order: Int64) -> tuple[Int32, Int32, Int32, Int64, Int64]:
     """Put `order` into the order of a tree; returns left and right child, parent, first and last position of nodes."""
-    n, d = centres.shape
+    n = len(centres)
     most = max(4, 4 * (n // LANES + 1) * 8)
     left, right = np.full(most, -1, dtype=np.int32), np.full(most, -1, dtype=np.int32)
     parent = np.full(most, -1, dtype=np.int32)
@@ -218,7 +224,14 @@ def _product(a: Float32, b: Float32) -> float:
 
 @compiled()
 def fill(
-    start: int, stop: int, slots: Int32, rows: Float64, half: Float64, sizes: Int64, tree: Tree, tiles: Tiles, place: Place
+    start: int,
+    stop: int,
+    slots: Int32,
+    rows: Float64,
+    half: Float64,
+    sizes: Int64,
+    tree: Tree,
+    tiles: Tiles,
 ) -> None:
     """Write tiles start..stop-1, whose members stand one after the other in `rows`."""
     begin = 0
@@ -230,9 +243,7 @@ def fill(
         middle /= number
         tree.spread[node] = 1.0
         for lane in range(number):
-            slot = slots[begin + lane]
-            tiles.slot[t, lane] = slot
-            place.tile[slot], place.lane[slot] = t, lane
+            tiles.slot[t, lane] = slots[begin + lane]
             _write(t, lane, rows[begin + lane], half[begin + lane], tree, tiles)
         begin += number
 
@@ -258,7 +269,7 @@ def _write(t: int, lane: int, row: Float64, half: float, tree: Tree, tiles: Tile
 
 @compiled()
 def _above(tree: Tree, sizes: Int64) -> None:
-    """Middles of inner nodes from those of their children, which stand behind them, and balls around the tiles below."""
+    """Middles of inner nodes from those of their children, which stand behind them; balls around the tiles below."""
     for node in range(len(tree.left) - 1, -1, -1):
         if tree.left[node] >= 0:
             a, b = tree.left[node], tree.right[node]

@@ -6,7 +6,7 @@ For two centres a and c with |a|, |c| <= 1 the distance of average linkage is
 
 so a ball around some c bounds it from below. The members of a tile are searched together, down the tree of balls, the
 nearer branch first. A branch is left out when it lies beyond the last entry of all their lists, and beyond the radius;
-a tile is left out for a member when it lies beyond that member's; of the rest, products on the first axes rule out most.
+a tile is left out for a member when it lies beyond that member's; products on the first axes rule out most of the rest.
 What float32 cannot rule out is measured in float64. Lists hold the nearest by (distance, slot), so they are the same
 whatever the tiles, the order of the search and the number of threads.
 """
