@@ -150,7 +150,8 @@ def test_rows_without_structure_take_the_plain_way(monkeypatch: pytest.MonkeyPat
     X = shapes.uniform(3000, 64)
     np.testing.assert_array_equal(linkage(X), module.grow(_gate.unit_rows(X), "average"))
     assert len(asked) == 2, "one of the two is grow's own"
-    linkage(trained_like(6000, 24))
+    clumps = np.repeat(shapes.uniform(60, 24), 50, axis=0)
+    linkage(clumps + 1e-3 * shapes.uniform(3000, 24, seed=1))
     assert len(asked) == 2
 
 
