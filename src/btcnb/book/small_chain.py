@@ -38,8 +38,9 @@ def small_chain(payments: Sequence[tuple[Amounts, Amounts]], first_block: int = 
         tables["transactions"].append(_transaction(tx, first + tx, len(given), len(made), fee))
         tables["inputs"] += [_input(tx, *row) for row in _rows(given, ids)]
         tables["outputs"] += [_place(tx, *row) for row in _rows(made, ids)]
-    frames = (pd.DataFrame(tables[name]) for name in ("transactions", "inputs", "outputs"))
-    return Transactions.checked(*frames, addresses=np.array(list(ids), dtype=object), source="written by hand")
+    transactions, inputs, outputs = (pd.DataFrame(rows) for rows in tables.values())
+    names = np.array(list(ids), dtype=object)
+    return Transactions.checked(transactions, inputs, outputs, addresses=names, source="written by hand")
 
 
 def _rows(amounts: Amounts, ids: dict[str, int]) -> list[tuple[int, int, int]]:

@@ -9,7 +9,8 @@ import torch
 
 from btcnb.book.exercises import ways
 from btcnb.book.exercises.rule import Check
-from btcnb.learn import NeighbourSampler, draw_batch, prepare
+from btcnb.learn import NeighbourSampler, prepare
+from btcnb.learn.sampler import draw_batch
 
 _GROUPS = {"at most 5": (0, 5), "6 to 50": (6, 50), "more than 50": (51, 10**9)}
 

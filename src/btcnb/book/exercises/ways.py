@@ -67,7 +67,7 @@ def as_labels(answer: Any, count: int) -> npt.NDArray[np.int64]:
     if entries is None or len(entries) != count:
         found = _kind(answer) if entries is None else f"{len(entries):,}"
         raise MisreadError(f"one label for each of {count:,} addresses is wanted, not {found}")
-    return pd.factorize(np.asarray(entries))[0].astype(np.int64)
+    return pd.factorize(np.asarray(entries, dtype=object), use_na_sentinel=False)[0].astype(np.int64)
 
 
 def as_groups(answer: Any) -> list[list[str]]:
@@ -127,8 +127,8 @@ def partition(answer: Any, wanted: npt.ArrayLike) -> str:
     right = pd.factorize(np.asarray(wanted))[0]
     given = as_labels(answer, len(right))
     parts, wanted_parts, joint = given.max() + 1, right.max() + 1, len(set(zip(given, right, strict=True)))
-    said = ["addresses that belong together are parted"] * (joint > wanted_parts)
-    said += ["addresses that do not belong together are in one part"] * (joint > parts)
+    said = ["addresses that belong together are parted"] * bool(joint > wanted_parts)
+    said += ["addresses that do not belong together are in one part"] * bool(joint > parts)
     return "; ".join(said)
 
 
