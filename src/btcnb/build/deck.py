@@ -18,6 +18,7 @@ BESIDE = 1  # bullets that a figure, a table or code leaves room for
 LONGEST_BULLET = 220
 LONGEST_CODE = 16  # lines that can be read from the last row
 LEFT_OUT = {"References", "What’s next", "What's next", "Provenance"}
+_LIVE = "data-live"  # marks cells whose output is moved by a script
 _SENTENCE = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\\*(])")
 
 
@@ -81,7 +82,10 @@ class _Maker:
         """Titles and goals only; solutions never."""
         self.slides.append(Slide(title))
         for exercise in section.select("div.exercise"):
-            name, first = _text(exercise.select_one(".admonition-title")), _text(exercise.select_one("section p"))
+            name, first = (
+                _text(exercise.select_one(".admonition-title")),
+                _text(exercise.select_one(":scope section p")),
+            )
             self.now.bullets.append(f"{name}: {first}")
 
     def element(self, child: Tag, title: str) -> None:
@@ -117,6 +121,9 @@ class _Maker:
             self.visual(shown, title)
             for output in cell.select("div.cell_output > .output pre"):
                 self.now.body.append(f'<pre class="output">{output.decode_contents()}</pre>')
+        if cell.get(_LIVE):
+            self.now.body.append('<p class="live">An interactive figure stands here: open it in the book.</p>')
+            return
         for found in _visuals(cell.select_one("div.cell_output")):
             self.visual(found, title)
 
@@ -141,6 +148,8 @@ def _visuals(part: Tag | None) -> Iterator[Tag]:
 
 def _clean(article: Tag) -> None:
     """Take off what means nothing on a slide: scripts, anchors, links, ids, sizes in pixels."""
+    for cell in article.select("div.cell:has(div.cell_output script)"):
+        cell[_LIVE] = "yes"
     for part in article.select("script, style, iframe, a.headerlink, button"):
         part.decompose()
     for image in article.find_all("img"):
