@@ -12,6 +12,8 @@ from tqdm import TqdmWarning
 
 if TYPE_CHECKING:
     from btcnb.book.chapter import open_chapter as open_chapter
+    from btcnb.book.checking import check as check
+    from btcnb.book.checking import solved as solved
     from btcnb.book.judging import judged as judged
     from btcnb.book.needs import whose as whose
     from btcnb.book.output import Row as Row
@@ -43,6 +45,7 @@ warnings.filterwarnings("ignore", category=TqdmWarning)
 
 _NAMES = {
     "btcnb.book.chapter": "open_chapter",
+    "btcnb.book.checking": "check solved",
     "btcnb.book.judging": "judged",
     "btcnb.book.needs": "whose",
     "btcnb.book.output": "Row Verdict data_source glue in_the_paper record show table verdicts",

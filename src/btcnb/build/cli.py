@@ -108,6 +108,13 @@ def _pair(project: Project, options: argparse.Namespace) -> int:
     return 0
 
 
+def _slides(project: Project, options: argparse.Namespace) -> int:
+    from btcnb.build.slides import make_slides
+
+    print(f"The slides: {make_slides(project, options.chapter, options.preset, options.out)}")
+    return 0
+
+
 def _chapters(project: Project, options: argparse.Namespace) -> int:
     from btcnb.build.chapters import load_chapters, select
 
@@ -201,6 +208,12 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("chapters", help="list the chapters and their parameters")
     _add_only(command)
     command.set_defaults(run=_chapters)
+
+    command = commands.add_parser("slides", help="make slides of a rendered chapter: one HTML file, offline")
+    command.add_argument("chapter", help="its number or name")
+    command.add_argument("--preset", choices=PRESETS, default="quick", help="which build (quick)")
+    command.add_argument("--out", type=Path, metavar="FILE", help="where to (_build/PRESET/slides/NN_name.html)")
+    command.set_defaults(run=_slides)
 
     command = commands.add_parser("fetch", help="download public data")
     sources = command.add_subparsers(title="data", required=True, metavar="data")
