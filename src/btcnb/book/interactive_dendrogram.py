@@ -155,7 +155,7 @@ def _page(
     listed = "".join(f"<li>{html.escape(line)}</li>" for line in describe(cuts[start], names, groups))
     return f"""<div class="btcnb-dendrogram" id="{key}" role="group" aria-label="{html.escape(title, quote=True)}">
 <style>
-#{key} svg {{ width: 100%; height: auto; background: #fff; }}
+#{key} svg {{ width: 100%; height: auto; }}
 #{key} .controls {{ display: flex; flex-wrap: wrap; gap: .6em; align-items: center; }}
 #{key} label {{ flex: 1 0 100%; }}
 #{key} input {{ flex: 1 1 12em; min-width: 8em; }}
@@ -247,17 +247,17 @@ def _picture(
         _leaf(position, step, floor, palette[cluster[position] % len(palette)], names, groups) for position in range(n)
     )
     parts.extend(
-        f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end" font-size="11" fill="#333">{tick:.2f}</text>'
+        f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end" font-size="11" fill="currentColor">{tick:.2f}</text>'
         for tick in np.linspace(0.0, float(Z[-1, 2]), 5)
     )
     middle = (floor + TOP) / 2
     parts.append(
-        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" font-size="12" fill="#333">'
+        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" font-size="12" fill="currentColor">'
         "cosine distance of the merge</text>"
     )
     parts.append(
         f'<line class="cut" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(level.threshold)}" y2="{y(level.threshold)}" '
-        'stroke="#111" stroke-width="1.6" stroke-dasharray="2 3"/>'
+        'stroke="currentColor" stroke-width="1.6" stroke-dasharray="2 3"/>'
     )
     alt = f"Dendrogram of {n} leaves with a movable horizontal cut; the text below names the clusters"
     head = f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{alt}">'
@@ -283,5 +283,5 @@ def _leaf(
     turn = f"translate({x:.1f} {floor + 10}) rotate(-90)" if step < 22 else f"translate({x:.1f} {floor + 20})"
     anchor = "end" if step < 22 else "middle"
     size = min(11.0, step + 2)
-    style = f'text-anchor="{anchor}" font-size="{size:.0f}" fill="#333"'
+    style = f'text-anchor="{anchor}" font-size="{size:.0f}" fill="currentColor"'
     return f'{dot}<text transform="{turn}" {style}>{html.escape(shown)}</text>'

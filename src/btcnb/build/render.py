@@ -25,6 +25,7 @@ from btcnb.store.reads import digest as digest_path
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINT = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE): |^(Extension|Configuration|Theme|Application) error")
+_EXTENSIONS = ("sphinx_ext.py", "sphinx_figures.py", "inks.py")
 _FULL = "No space left on device"
 _SHOWN = 30  # complaints shown on the terminal; all are in the log
 
@@ -73,12 +74,12 @@ def _rest(project: Project, source: Path, strict: bool) -> str:
     """Of everything else that pages are made of; when it changes, the rendering starts from nothing.
 
     Which pages there are, configuration, contents, style sheets, pictures and bibliography (Sphinx does not look at
-    those when no page has changed), this book's Sphinx extension, the locked versions, and how strict one is.
+    those when no page has changed), this book's Sphinx extensions, the locked versions, and how strict one is.
     """
     files = _files(source)
     others = [[name, digest_path(source / name)] for name in files if not name.endswith((".md", ".ipynb"))]
-    extension = digest_path(project.source / "btcnb" / "book" / "sphinx_ext.py")
-    return digest([files, others, extension, digest_path(project.lock), sys.version, strict])
+    extensions = [digest_path(project.source / "btcnb" / "book" / name) for name in _EXTENSIONS]
+    return digest([files, others, extensions, digest_path(project.lock), sys.version, strict])
 
 
 def _files(folder: Path) -> list[str]:
