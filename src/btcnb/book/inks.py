@@ -44,8 +44,8 @@ def fit(svg: str, page: Page) -> str:
     """A figure that matplotlib has drawn on white, without its plate, in colours for `page`."""
     root = ET.fromstring(svg)
     _drop_plate(root)
-    root.set("fill", _hex(page.ink))  # black areas and letters carry no colour of their own
     _walk(root, page, letters=False)
+    root.set("fill", _hex(page.ink))  # black areas and letters carry no colour of their own
     return ET.tostring(root, encoding="unicode")
 
 
