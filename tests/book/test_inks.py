@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from btcnb.book.figure_svg import SMALLEST, figure_svg
 from btcnb.book.inks import DARK, LIGHT, contrast, fit, fitted, is_figure
-from btcnb.book.sphinx_figures import two_schemes
+from btcnb.book.sphinx_finish import accessible, finish
 
 Draw = Callable[..., Figure]
 COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
@@ -112,7 +112,7 @@ def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_s
     page.parent.mkdir()
     logo = '<img alt="logo" src="../_images/logo.svg">'
     page.write_text(f'<p><img alt="a &amp; b" class="wide" src="../_images/a.svg" />{logo}</p>')
-    two_schemes(page, images)
+    finish(page, images)
     tags = re.findall("<img[^>]*>", page.read_text())
     assert [re.search('class="([^"]*)"', tag)[1] for tag in tags[:2]] == ["wide only-light", "wide only-dark"]
     assert all('alt="a &amp; b"' in tag and re.search(r'width="\d+" height="\d+"', tag) for tag in tags[:2])
@@ -120,3 +120,10 @@ def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_s
     sources = [re.search('src="([^"]*)"', tag)[1] for tag in tags[:2]]
     light, dark = ((page.parent / source).read_text() for source in sources)
     assert light != dark and 'id="patch_1"' not in light
+
+
+def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
+    arrow = '<summary><span class="toctree-toggle" role="presentation"><i></i></span></summary>'
+    assert accessible(arrow).startswith('<summary aria-label="sections of this chapter"><span class="toctree-toggle"')
+    assert accessible('<div role="list" class="citation-list">') == '<div class="citation-list">'
+    assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"

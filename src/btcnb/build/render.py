@@ -25,7 +25,7 @@ from btcnb.store.reads import digest as digest_path
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINT = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE): |^(Extension|Configuration|Theme|Application) error")
-_EXTENSIONS = ("sphinx_ext.py", "sphinx_figures.py", "inks.py")
+_EXTENSIONS = ("sphinx_ext.py", "sphinx_finish.py", "inks.py")
 _FULL = "No space left on device"
 _SHOWN = 30  # complaints shown on the terminal; all are in the log
 

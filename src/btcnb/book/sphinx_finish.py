@@ -1,7 +1,8 @@
-"""A Sphinx extension: every drawn figure of the pages twice, for the light page and for the dark one.
+"""A Sphinx extension that finishes the pages once they are written.
 
-The theme shows the picture of class `only-light` or the one of class `only-dark`. Pictures that an interactive figure
-carries inside its HTML become files too: the pages stay small.
+Every drawn figure is there twice, for the light page and for the dark one: the theme shows the picture of class
+`only-light` or the one of class `only-dark`. Pictures that an interactive figure carries inside its HTML become files
+too: the pages stay small. And what theme and Sphinx forget to tell a screen reader is told.
 """
 
 from __future__ import annotations
@@ -19,16 +20,32 @@ _IMAGE = re.compile(r'<img\b[^>]*?\bsrc="(?P<src>[^"]+)"[^>]*>')
 _CARRIED = "data:image/svg+xml;base64,"
 _WIDTH = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"', re.S)
 _HEIGHT = re.compile(r'<svg\b[^>]*?\bheight="([\d.]+)pt"', re.S)
+_ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
 _POINT = 4 / 3  # pixels
 
 
-def two_schemes(page: Path, images: Path) -> None:
-    """Replace each figure in the HTML file `page` by two pictures, light and dark, written into `images`."""
+def finish(page: Path, images: Path) -> None:
+    """Finish the HTML file `page`; pictures go into `images`, a folder beside the first page."""
     text = page.read_text(encoding="utf-8")
-    up = "../" * (len(page.relative_to(images.parent).parts) - 1)
-    new = _IMAGE.sub(lambda found: _both(found, page, images, up), text)
+    new = accessible(two_schemes(text, page, images))
     if new != text:
         page.write_text(new, encoding="utf-8")
+
+
+def two_schemes(text: str, page: Path, images: Path) -> str:
+    """`text`, the content of `page`, with two pictures for each figure, light and dark, written into `images`."""
+    up = "../" * (len(page.relative_to(images.parent).parts) - 1)
+    return _IMAGE.sub(lambda found: _both(found, page, images, up), text)
+
+
+def accessible(text: str) -> str:
+    """A page with names for what has none, and without roles that do not hold.
+
+    The arrow that unfolds a chapter's sections in the menu is a picture only. A list of references calls itself a list,
+    but its entries are no list items.
+    """
+    text = _ARROW.sub(r'<summary aria-label="sections of this chapter">\1', text)
+    return text.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
 
 
 def _both(found: re.Match[str], page: Path, images: Path, up: str) -> str:
@@ -76,7 +93,7 @@ def _finish(app: Any, error: Exception | None) -> None:
     folder = Path(app.outdir)
     for page in sorted(folder.rglob("*.html")):
         if page.relative_to(folder).parts[0] not in {"_static", "_sources"}:
-            two_schemes(page, folder / "_images")
+            finish(page, folder / "_images")
 
 
 def setup(app: Any) -> dict[str, bool]:
