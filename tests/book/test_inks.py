@@ -114,7 +114,7 @@ def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_s
     page.write_text(f'<p><img alt="a &amp; b" class="wide" src="../_images/a.svg" />{logo}</p>')
     finish(page, images)
     tags = re.findall("<img[^>]*>", page.read_text())
-    assert [re.search('class="([^"]*)"', tag)[1] for tag in tags[:2]] == ["wide only-light", "wide only-dark"]
+    assert [re.search('class="([^"]*)"', tag)[1] for tag in tags[:2]] == ["wide in-light", "wide in-dark dark-light"]
     assert all('alt="a &amp; b"' in tag and re.search(r'width="\d+" height="\d+"', tag) for tag in tags[:2])
     assert tags[2] == logo
     sources = [re.search('src="([^"]*)"', tag)[1] for tag in tags[:2]]

@@ -15,7 +15,7 @@ PAGES = {
         <p><a href="../notebooks/01_a.html#sec">to a section</a> <a href="../notebooks/01_a.html">to a page</a>
         <a href="#hi">here</a> <a href="../_sources/x.md">a file</a> <a href="https://example.org/p">far</a></p>""",
     "notebooks/01_a": """<h1 id="hi">1. First</h1><h2 id="sec">Section</h2>
-        <img class="only-light" alt="a dot" src="../_images/dot.svg"><img class="only-dark" src="../_images/dot.svg">
+        <img class="in-light" alt="a dot" src="../_images/dot.svg"><img class="in-dark" src="../_images/dot.svg">
         <details class="hide"><summary>Show</summary><div class="cell_input"><pre>secret = 1</pre></div></details>
         <details class="box"><summary>More</summary><p>inside</p></details>
         <div class="btcnb-slider"><div class="frame" hidden>second</div><div class="frame">first</div>

@@ -36,7 +36,7 @@ class Page:
 
 
 LIGHT = Page((255, 255, 255), (0, 0, 0), dark=False)
-DARK = Page((0x14, 0x18, 0x1E), (0xF2, 0xF2, 0xF2), dark=True)
+DARK = Page((0x12, 0x12, 0x12), (0xF2, 0xF2, 0xF2), dark=True)
 TEXT, LINES = 4.5, 3.0
 
 

@@ -1,7 +1,7 @@
 """A Sphinx extension that finishes the pages once they are written.
 
-Every drawn figure is there twice, for the light page and for the dark one: the theme shows the picture of class
-`only-light` or the one of class `only-dark`. Pictures that an interactive figure carries inside its HTML become files
+Every drawn figure is there twice, for the light page and for the dark one: the style sheet shows the picture of class
+`in-light` or the one of class `in-dark` (the theme's own pair of classes hides the caption as well). Pictures that an interactive figure carries inside its HTML become files
 too: the pages stay small. And what theme and Sphinx forget to tell a screen reader is told.
 """
 
@@ -21,6 +21,7 @@ _CARRIED = "data:image/svg+xml;base64,"
 _WIDTH = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"', re.S)
 _HEIGHT = re.compile(r'<svg\b[^>]*?\bheight="([\d.]+)pt"', re.S)
 _ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
+_CLASSES = {"light": "in-light", "dark": "in-dark dark-light"}  # the theme dims what is not of class dark-light
 _POINT = 4 / 3  # pixels
 
 
@@ -77,7 +78,7 @@ def _drawing(source: str, page: Path) -> str | None:
 def _tag(tag: str, scheme: str, svg: str) -> str:
     """The tag with the scheme's class, and the size, so that a page does not jump while its pictures come."""
     given = re.search(r'\bclass="([^"]*)"', tag)
-    classes = f"{given[1]} only-{scheme}" if given else f"only-{scheme}"
+    classes = " ".join(filter(None, [given[1] if given else "", _CLASSES[scheme]]))
     tag = re.sub(r'\s*\bclass="[^"]*"', "", tag)
     width, height = _WIDTH.search(svg), _HEIGHT.search(svg)
     size = ""

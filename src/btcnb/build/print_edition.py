@@ -24,7 +24,7 @@ from btcnb.build.errors import BuildError
 STYLE = Path(__file__).parents[1] / "book" / "print.css"
 _MATHJAX = "_static/mathjax/tex-svg-full.js"
 _OFF = (
-    "script, style, noscript, form, button, .headerlink, .only-dark, .controls, .frame[hidden], .toctree-wrapper, "
+    "script, style, noscript, form, button, .headerlink, .in-dark, .controls, .frame[hidden], .toctree-wrapper, "
     "select, .tableofcontents-wrapper"
 )
 _NAMING = ("id", "name", "for", "aria-labelledby", "aria-describedby", "aria-controls")
