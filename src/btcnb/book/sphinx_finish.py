@@ -1,8 +1,9 @@
 """A Sphinx extension that finishes the pages once they are written.
 
 Every drawn figure is there twice, for the light page and for the dark one: the style sheet shows the picture of class
-`in-light` or the one of class `in-dark` (the theme's own pair of classes hides the caption as well). Pictures that an interactive figure carries inside its HTML become files
-too: the pages stay small. And what theme and Sphinx forget to tell a screen reader is told.
+`in-light` or the one of class `in-dark` (the theme's own pair of classes hides the caption as well). Pictures that an
+interactive figure carries inside its HTML become files too: the pages stay small. And what theme and Sphinx forget to
+tell a screen reader is told.
 """
 
 from __future__ import annotations
