@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from btcnb.build import cli_refine, cli_summary, cli_sweep
+from btcnb.build import cli_print, cli_refine, cli_summary, cli_sweep
 from btcnb.errors import BtcnbError, ParameterError
 
 if TYPE_CHECKING:
@@ -232,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--older-than", type=float, metavar="DAYS", help="also what is older than so many days")
     action.add_argument("--all", action="store_true", help="everything")
     action.set_defaults(run=_prune_store)
+    cli_print.add_commands(commands)
     cli_sweep.add_commands(commands)
     cli_refine.add_commands(commands)
     cli_summary.add_commands(commands)

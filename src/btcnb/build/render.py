@@ -76,18 +76,16 @@ def _rest(project: Project, source: Path, strict: bool) -> str:
     """Of everything else that pages are made of; when it changes, the rendering starts from nothing.
 
     Which pages there are, configuration, contents, style sheets, pictures and bibliography (Sphinx does not look at
-    those when no page has changed), this book's Sphinx extension, what makes slides, the locked versions, and how
+    those when no page has changed), this book's Sphinx extensions, what makes slides, the locked versions, and how
     strict one is.
     """
     files = _files(source)
     others = [[name, digest_path(source / name)] for name in files if not name.endswith((".md", ".ipynb"))]
     package = project.source / "btcnb"
-    links = [
-        *sorted((package / "book").glob("sphinx_*.py")),
-        package / "paper" / "claims.yml",
-    ]  # they say a claim's words
+    pages = [*sorted((package / "book").glob("sphinx_*.py")), package / "book" / "inks.py"]
+    links = [package / "paper" / "claims.yml"]  # a link says the claim's words
     slides = [TEMPLATE, *(package / "build" / f"{name}.py" for name in _SLIDES)]
-    makers = [project.lock, *links, *slides]
+    makers = [project.lock, *pages, *links, *slides]
     return digest([files, others, [digest_path(path) for path in makers], sys.version, strict])
 
 
