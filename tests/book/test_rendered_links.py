@@ -42,7 +42,7 @@ def test_what_a_page_mentions_is_a_link(page: str) -> None:
     article = BeautifulSoup(str(_article(page)), "html.parser")
     for part in article.select(LEFT_ALONE):
         part.replace_with("·")
-    text = article.get_text()
+    text = article.get_text("¦")  # cells of a table are not one sentence
     own = re.search(r"notebooks/(\d\d)", page)
     numbers = {name[10:12] for name in CHAPTERS} - {own[1] if own else ""}
     assert [hit[0] for hit in re.finditer(r"[Cc]hapters?\s+(\d\d)\b", text) if hit[1] in numbers] == []

@@ -32,7 +32,6 @@ _EQUATION = re.compile(r",? our eq-[\w-]+| See eq-[\w-]+\.")  # numbers of equat
 _CHAPTER = re.compile(r"notebooks/(\d\d)_\w+")
 _NO_LINK = (
     nodes.reference,
-    nodes.title,
     nodes.subtitle,
     nodes.rubric,
     nodes.literal,
@@ -108,7 +107,7 @@ class LinkMentions(SphinxPostTransform):
             here |= (on_page & offered.everyday) | _defined_here(above, offered)
             if any(isinstance(node, nodes.reference) for node in above):
                 here |= _written_by_hand(above, offered)
-            if any(isinstance(node, _NO_LINK) for node in above) or _inside_html_link(text):
+            if any(isinstance(node, _NO_LINK) or _is_heading(node) for node in above) or _inside_html_link(text):
                 continue
             found = mentions(text, offered.chapters, offered.claims)
             if _takes_terms(above):
@@ -167,6 +166,11 @@ def _defined_here(above: list[nodes.Element], offered: Targets) -> set[str]:
     item = next((node for node in above if isinstance(node, nodes.definition_list_item)), None)
     anchors = {anchor for term in item.findall(nodes.term) for anchor in term["ids"]} if item is not None else set()
     return {offered.words.entries[name] for name, (_, anchor, _) in offered.terms.items() if anchor in anchors}
+
+
+def _is_heading(node: nodes.Element) -> bool:
+    """The title of a table is its caption, which may link like other captions."""
+    return isinstance(node, nodes.title) and not isinstance(node.parent, nodes.table)
 
 
 def _takes_terms(above: list[nodes.Element]) -> bool:
