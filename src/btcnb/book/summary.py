@@ -75,10 +75,10 @@ def read_summary(records: Sequence[Mapping[str, Any]]) -> Summary | None:
         return None
     try:
         findings = tuple((str(question), str(finding)) for question, finding in entry["findings"])
-        both = [{name: int(entry[key][name]) for name in ICONS} for key in ("counts", "important")]
+        counts, important = ({name: int(entry[key][name]) for name in ICONS} for key in ("counts", "important"))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("chapter 18", KIND, f"is damaged ({error!s:.80})", "build the chapter again") from None
-    return Summary(*both, findings)
+    return Summary(counts, important, findings)
 
 
 def bar_html(summary: Summary) -> str:
