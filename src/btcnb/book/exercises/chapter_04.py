@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.cluster.hierarchy import linkage
 
 from btcnb import theory
 from btcnb.book.exercises import seals, ways
 from btcnb.book.exercises.rule import Check
-from btcnb.cluster import linkage
 
 
 def _ward(answer: Any) -> str:
