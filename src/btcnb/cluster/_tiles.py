@@ -211,7 +211,7 @@ def _apart(a: Float32, b: Float32) -> float:
     total = np.float32(0.0)
     for k in range(len(a)):
         total += (a[k] - b[k]) * (a[k] - b[k])
-    return total
+    return float(total)
 
 
 @compiled(fastmath=True)
@@ -219,7 +219,7 @@ def _product(a: Float32, b: Float32) -> float:
     total = np.float32(0.0)
     for k in range(len(a)):
         total += a[k] * b[k]
-    return total
+    return float(total)
 
 
 @compiled()
