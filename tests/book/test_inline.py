@@ -13,6 +13,7 @@ from btcnb.book.inline import inline_html, inline_myst
         ("√(2/S_max)", "√(2/<i>S</i><sub>max</sub>)"),
         ("Σ λ_i‖H_i‖²", "Σ <i>λ</i><sub>i</sub>‖<i>H</i><sub>i</sub>‖²"),
         ("N k_s^(L−1) d", "N <i>k</i><sub>s</sub><sup>L−1</sup> d"),
+        ("γσ_min", "γ<i>σ</i><sub>min</sub>"),
         ("λ_{k+1}", "<i>λ</i><sub>k+1</sub>"),
         ("peak_mb and NMI_degree_0, a_b_c, moser.in_collapsed", "peak_mb and NMI_degree_0, a_b_c, moser.in_collapsed"),
         ("`S_max`", "<code>S_max</code>"),

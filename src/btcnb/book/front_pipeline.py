@@ -58,7 +58,7 @@ def steps() -> list[Step]:
         Step("Transactions", "Addresses pay and sign together.", _payments(JOINT) + marks, "01"),
         Step("Heuristics", "Who signs together is one user: here, wrongly.", _outline(range(8)) + plain, "02"),
         Step("Graph", "Payments are edges, clusters are labels.", _payments() + plain, "03"),
-        Step("Embeddings", "A graph network puts one cluster's addresses close together.", _embeddings(), "08"),
+        Step("Embeddings", "A graph network places addresses that behave alike close together.", _embeddings(), "08"),
         Step("Tree", "Nearest embeddings merge first: a dendrogram.", _branches(tree, threshold), "09"),
         Step("Cut", "Merges above λ are suspicious: a split.", _split(cut) + _addresses(cut - cut.min()), "13"),
     ]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from btcnb.book.text import escape, pieces
 
 _SCRIPTS = re.compile(
-    r"(?<!\w)(?P<name>[^\W\d_])_(?P<below>\{[^{}]+\}|max|min|[^\W_])(?![^\W_]|_)"
+    r"(?<![A-Za-z0-9_])(?P<name>[^\W\d_])_(?P<below>\{[^{}]+\}|max|min|[^\W_])(?![^\W_]|_)"
     r"(?:\^(?P<above>\{[^{}]+\}|\([^()]+\)|[^\W_]))?"
 )
 _EMPHASIS = re.compile(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")

@@ -93,13 +93,14 @@ def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
     lines = ["# Verdicts, chapter by chapter", ""]
     if not said:
         return "\n".join([*lines, "No chapter has been executed yet."]) + "\n"
-    board = next((f", {{doc}}`/notebooks/{chapter.name}`," for chapter, _ in listed if chapter.reads_records), "")
+    last = next((chapter.name for chapter, _ in listed if chapter.reads_records), "")
+    board = f"{{doc}}`scoreboard </notebooks/{last}>`" if last else "scoreboard"
     rows = [[Markup(f"{{doc}}`/notebooks/{chapter.name}`"), *_counts(found), data] for chapter, found, data in said]
     rows.append(["all", *_counts([entry for _, found, _ in said for entry in found]), ""])
     header = ["chapter", *(f"{MARKS[name]} {name}" for name in MARKS), "data"]
     lines += [
         "What each chapter of this build has said, in its own words, with the numbers it judged on, and the data that",
-        f"these come from, where they come from data. The scoreboard{board} turns this around: every claim of the",
+        f"these come from, where they come from data. The {board} turns this around: every claim of the",
         "paper once, with its rule, its importance and filters. Where several chapters speak of one claim, it says",
         "which of them decides.",
         "",
