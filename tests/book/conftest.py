@@ -1,4 +1,7 @@
-"""One server and one browser for all tests that look at pages."""
+"""One server and one browser for the tests of a file that look at pages.
+
+Not for a whole session: the event loop of the browser's driver runs as long, and tests with loops of their own fail.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,13 +10,13 @@ import pages
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     with pages.served(pages.HTML) as address:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with pages.chromium() as found:
         yield found
