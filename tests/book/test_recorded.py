@@ -6,6 +6,8 @@ import json
 import math
 from pathlib import Path
 
+import pytest
+
 from btcnb.book.recorded import COLUMNS, partition_words, recorded_partitions, recorded_stages, whole_tree_costs
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "results" / "benchmarks"
