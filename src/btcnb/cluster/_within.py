@@ -13,7 +13,7 @@ whatever the tiles, the order of the search and the number of threads.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import prange, uintp
@@ -86,7 +86,7 @@ def _shifted(row: Float32, shift: Float32, moved: Float32, left: Float32) -> flo
             moved[k] = row[k] + shift[k]
             part += moved[k] * moved[k]
         total += part
-    return total
+    return float(total)
 
 
 @compiled(fastmath=True)
@@ -109,7 +109,7 @@ def _more(moved: Float32, offset: Float32, start: int, sums: Float32) -> None:
 
 
 @compiled(fastmath={"nnan", "reassoc", "nsz", "contract"})
-def _open(sums: Float32, base: Float32, cut: float) -> bool:
+def _open(sums: Float32, base: Float32, cut: Any) -> bool:
     """Whether some lane's product reaches what its distance needs."""
     best = sums[0] - base[0]
     for lane in range(1, LANES):
