@@ -141,9 +141,9 @@ def _with_exponent(record: dict[str, Any], records: list[dict[str, Any]]) -> dic
 def warm_up() -> None:
     """Both ways through `linkage`, compiled."""
     rng = np.random.default_rng(0)
-    clumps = np.repeat(rng.normal(size=(200, 16)), 110, axis=0)
+    clumps = np.repeat(rng.normal(size=(200, 16)), 210, axis=0)
     linkage(clumps + 1e-3 * rng.normal(size=clumps.shape), progress=False)
-    linkage(clumps[::40], progress=False)
+    linkage(clumps[::80], progress=False)
 
 
 def extra(part: Any) -> float:

@@ -33,8 +33,8 @@ _OTHERS = ("seen", "fresh", "todo")
 def mark_of(table: Table) -> str:
     """A digest of rows, their numbers and the settings of a linkage; `table` as it is before the first merge."""
     said = hashlib.blake2b(f"btcnb linkage {FORMAT} average {LENGTH} {table.sums.shape}".encode(), digest_size=32)
-    said.update(np.ascontiguousarray(table.sums))
-    said.update(np.ascontiguousarray(table.size))
+    for part in table:
+        said.update(np.ascontiguousarray(part).reshape(-1).data)
     return said.hexdigest()
 
 
@@ -93,7 +93,8 @@ class Checkpoint:
 
 def _state(found: dict[str, Any], n: int) -> State:
     state = State.new(n)
-    for field, part in zip(Lists._fields, state.lists, strict=True):
+    lists: tuple[Any, ...] = state.lists
+    for field, part in zip(Lists._fields, lists, strict=True):
         part[:] = found[f"lists.{field}"]
     state.merges, state.turn, state.radius = int(found["merges"]), int(found["turn"]), float(found["radius"])
     for name in _MADE:

@@ -18,7 +18,7 @@ AT_ONCE = 64
 NEW_BELOW = 0.7
 """Share of live lanes below which tiles are made again."""
 
-PROBED, PROBED_OF = 128, 40
+PROBED, PROBED_OF = 128, 120
 """Most tiles that judge whether tiles pay, and the least others for each of them."""
 
 HOPELESS, CROWDED = 0.35, 0.01

@@ -41,8 +41,8 @@ LINKAGES = {
 """Every linkage. A new one needs its entry, and its line of Lance and Williams in `_small`."""
 
 
-STAGES_FROM = 20_000
-"""Rows from which average linkage goes in stages; below, what is recorded was made by `grow`, and that stays so."""
+STAGES_FROM = 40_000
+"""Rows from which stages pay on trained embeddings; below, records were made by `grow`, and that way stays."""
 
 
 MATRIX_ROWS = 256
@@ -72,7 +72,7 @@ def linkage(
         (merges done, merges in all), called from the first second on
     checkpoint: a file in which average linkage keeps its state every two minutes; if it is there, the run goes on from
         it, to the same bits, and at the end it is removed. The file of other rows, or half a file, raises `DataError`.
-        Fewer than 20,000 rows, and rows without any structure, are done without one.
+        Fewer than 40,000 rows, and rows without any structure, are done without one.
 
     Heights agree with SciPy's to rounding, and so does every flat cut that does not fall on a tie. Equal rows are
     merged first, at height 0. Rows of Z are sorted by height; heights never decrease towards the root.
