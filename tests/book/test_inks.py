@@ -84,6 +84,12 @@ def test_letters_on_coloured_ground_keep_their_colour():
     assert "#010203" in dark and "#040506" in dark and "#070809" not in dark
 
 
+def test_a_white_box_behind_letters_takes_the_colour_of_the_dark_page():
+    figure, ax = plt.subplots()
+    ax.text(0.5, 0.5, "boxed", bbox={"fc": "white", "ec": "none"})
+    assert "#ffffff" not in fit(figure_svg(figure), DARK)
+
+
 def test_equal_figures_give_equal_text_without_a_date():
     assert figure_svg(drawn()) == figure_svg(drawn())
     assert not re.search(r"<dc:date>|20\d\d-\d\d", figure_svg(drawn()))

@@ -85,7 +85,7 @@ def _walk(element: ET.Element, page: Page, letters: bool) -> None:
         if not _FILL.search(element.get("style", "")):
             element.set("fill", "#000000")
         return
-    letters = letters or name.startswith("text_")
+    letters = (letters or name.startswith("text_")) and not name.startswith("patch_")  # a box around letters is none
     for attribute in ("style", "fill", "stroke"):
         if attribute in element.attrib:
             element.set(attribute, _HEX.sub(lambda found: _again(found[1], page, letters), element.attrib[attribute]))
