@@ -148,8 +148,9 @@ def _visuals(part: Tag | None) -> Iterator[Tag]:
 
 def _clean(article: Tag) -> None:
     """Take off what means nothing on a slide: scripts, anchors, links, ids, sizes in pixels."""
-    for cell in article.select("div.cell:has(div.cell_output script)"):
-        cell[_LIVE] = "yes"
+    for cell in article.select("div.cell"):
+        if cell.select_one("div.cell_output script") is not None:
+            cell[_LIVE] = "yes"
     for part in article.select("script, style, iframe, a.headerlink, button"):
         part.decompose()
     for image in article.find_all("img"):
