@@ -1,11 +1,11 @@
 // A box that scrolls sideways can be reached by keyboard, and says what it is; one that need not scroll is no stop.
 (function () {
   const BOXES = ".bd-article .pst-scrollable-table-container, .bd-article mjx-container, .bd-article .cell_output .output, " +
-    ".bd-article .text_html";
+    ".bd-article .text_html, .bd-article pre";
   function settle() {
     document.querySelectorAll(BOXES).forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX);
-      if (scrolls && !box.hasAttribute("tabindex")) {
+      if (scrolls && box.tabIndex < 0) {  // the theme looks once, at the first width
         box.tabIndex = 0;
         box.dataset.stop = "";
         if (box.tagName === "DIV" && !box.hasAttribute("role")) {

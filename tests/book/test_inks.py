@@ -132,4 +132,7 @@ def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
     arrow = '<summary><span class="toctree-toggle" role="presentation"><i></i></span></summary>'
     assert accessible(arrow).startswith('<summary aria-label="sections of this chapter"><span class="toctree-toggle"')
     assert accessible('<div role="list" class="citation-list">') == '<div class="citation-list">'
+    signature = '<dl>\n<dd><em class="sig-param">a</em>,</dd>\n<dd><em class="sig-param">b</em>,</dd>\n</dl>'
+    assert "<dl>" not in accessible(signature) and accessible(signature).count('<div class="sig-line">') == 2
+    assert accessible("<dl><dt>a</dt><dd>b</dd></dl>") == "<dl><dt>a</dt><dd>b</dd></dl>", "a list of definitions stays"
     assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"

@@ -108,8 +108,8 @@ def draw(shown: Scene) -> str:
     ]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img">',
-            "<title>A heuristic cluster that holds several owners</title>",
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height:.0f}" role="img" '
+            'aria-label="A heuristic cluster that holds several owners">',
             f"<desc>{html.escape(shown.caption)}</desc>",
             *body,
             "</svg>\n",

@@ -15,6 +15,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx_design.dropdown import dropdown_title
 
 from btcnb.book.sphinx_mentions import Mention, Terms, mentions
 from btcnb.paper.claims import claims
@@ -45,6 +46,7 @@ _NO_LINK = (
     addnodes.toctree,
     addnodes.download_reference,
     addnodes.desc_signature,
+    dropdown_title,  # it is a button
 )
 _NO_TERM = (nodes.term, nodes.table, nodes.caption, nodes.strong, addnodes.desc)
 _NO_TERM_CLASSES = {"chapter-card", "rerun", "provenance", "sd-card-title", "tag_remove-input"}
