@@ -132,4 +132,5 @@ def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
     arrow = '<summary><span class="toctree-toggle" role="presentation"><i></i></span></summary>'
     assert accessible(arrow).startswith('<summary aria-label="sections of this chapter"><span class="toctree-toggle"')
     assert accessible('<div role="list" class="citation-list">') == '<div class="citation-list">'
+    assert accessible('<section id="proof-content"><p>') == "<section><p>"
     assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"

@@ -22,6 +22,7 @@ _CARRIED = "data:image/svg+xml;base64,"
 _WIDTH = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"', re.S)
 _HEIGHT = re.compile(r'<svg\b[^>]*?\bheight="([\d.]+)pt"', re.S)
 _ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
+_SHARED = re.compile(r'(<(?:section|div)\b[^>]*?) id="(?:exercise|solution|proof)-content"')
 _CLASSES = {"light": "in-light", "dark": "in-dark dark-light"}  # the theme dims what is not of class dark-light
 _POINT = 4 / 3  # pixels
 
@@ -44,9 +45,10 @@ def accessible(text: str) -> str:
     """A page with names for what has none, and without roles that do not hold.
 
     The arrow that unfolds a chapter's sections in the menu is a picture only. A list of references calls itself a list,
-    but its entries are no list items.
+    but its entries are no list items. Every exercise, solution and proof names its content alike, and a name is one's own.
     """
     text = _ARROW.sub(r'<summary aria-label="sections of this chapter">\1', text)
+    text = _SHARED.sub(r"\1", text)
     return text.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
 
 
