@@ -135,4 +135,5 @@ def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
     signature = '<dl>\n<dd><em class="sig-param">a</em>,</dd>\n<dd><em class="sig-param">b</em>,</dd>\n</dl>'
     assert "<dl>" not in accessible(signature) and accessible(signature).count('<div class="sig-line">') == 2
     assert accessible("<dl><dt>a</dt><dd>b</dd></dl>") == "<dl><dt>a</dt><dd>b</dd></dl>", "a list of definitions stays"
+    assert accessible('<section id="proof-content"><p>') == "<section><p>"
     assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"

@@ -14,7 +14,7 @@ PAGES = {
     "book/intro": """<h1 id="hi">Welcome<a class="headerlink" href="#hi">#</a></h1>
         <p><a href="../notebooks/01_a.html#sec">to a section</a> <a href="../notebooks/01_a.html">to a page</a>
         <a href="#hi">here</a> <a href="../_sources/x.md">a file</a> <a href="https://example.org/p">far</a></p>""",
-    "notebooks/01_a": """<h1 id="hi">1. First</h1><h2 id="sec">Section</h2>
+    "notebooks/01_a": """<h1 id="hi">1. First</h1><h2 id="sec">Section</h2><p id="sec">twin</p>
         <img class="in-light" alt="a dot" src="../_images/dot.svg"><img class="in-dark" src="../_images/dot.svg">
         <details class="hide"><summary>Show</summary><div class="cell_input"><pre>secret = 1</pre></div></details>
         <details class="box"><summary>More</summary><p>inside</p></details>

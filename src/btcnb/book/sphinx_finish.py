@@ -23,6 +23,7 @@ _WIDTH = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"', re.S)
 _HEIGHT = re.compile(r'<svg\b[^>]*?\bheight="([\d.]+)pt"', re.S)
 _ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param".*?</dd>\s*)+)</dl>', re.S)
+_SHARED = re.compile(r'(<(?:section|div)\b[^>]*?) id="(?:exercise|solution|proof)-content"')
 _CLASSES = {"light": "in-light", "dark": "in-dark dark-light"}  # the theme dims what is not of class dark-light
 _POINT = 4 / 3  # pixels
 
@@ -45,10 +46,12 @@ def accessible(text: str) -> str:
     """A page with names for what has none, and without roles that do not hold.
 
     The arrow that unfolds a chapter's sections in the menu is a picture only. A list of references calls itself a list,
-    but its entries are no list items; nor are the lines of a long signature definitions.
+    but its entries are no list items; nor are the lines of a long signature definitions. Every exercise, solution and
+    proof names its content alike, and a name is one's own.
     """
     text = _SIGNATURE.sub(_lines, text)
     text = _ARROW.sub(r'<summary aria-label="sections of this chapter">\1', text)
+    text = _SHARED.sub(r"\1", text)
     return text.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
 
 

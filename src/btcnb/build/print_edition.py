@@ -72,6 +72,7 @@ def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool) ->
     for part in article.select(_OFF):
         part.decompose()
     _unfold(article, code)
+    _name_once(article)
     for part in article.select("[id], [name], [for], [aria-labelledby], [aria-describedby], [aria-controls]"):
         for attribute in _NAMING:
             if value := part.get(attribute):
@@ -83,6 +84,16 @@ def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool) ->
     article["id"] = anchor(document)
     article["class"] = "chapter" if document.startswith("notebooks/") else "around"
     return article
+
+
+def _name_once(article: Tag) -> None:
+    """Exercises and proofs all carry the same name inside a page: the first keeps it."""
+    seen: set[str] = set()
+    for part in article.select("[id]"):
+        if str(part["id"]) in seen:
+            del part["id"]
+        else:
+            seen.add(str(part["id"]))
 
 
 def _unfold(article: Tag, code: bool) -> None:
