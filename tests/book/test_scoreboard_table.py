@@ -81,6 +81,11 @@ def test_true_by_construction_and_changed_rules_are_marked() -> None:
     assert "is it <em>true</em>? 2 * 3 * 4, a*b*c, <em>&lt;b&gt;</em>" in told
 
 
+def test_mathematics_of_a_line_is_left_to_mathjax():
+    told = board_html(board({"paper": "time $O(N^{2})$, 3 $ and 4 $"}), {})
+    assert 'time <span class="math notranslate nohighlight">\\(O(N^{2})\\)</span>, 3 $ and 4 $' in told
+
+
 def test_filters_offer_what_there_is_in_order_and_are_labelled() -> None:
     page = board_html(board({"outcome": "not reproduced", "verdict": "not reproduced"}, {"data": "simulated"}), {})
     tags = Tags(page)

@@ -126,7 +126,7 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     rule = f"<details><summary>rule</summary>{_safe(line['rule'])} Written {_safe(line['written'])}.{changed}</details>"
     about = f"<small>{_safe(line['where'])}; importance: {_safe(line['importance'])}</small>"
     yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} {about}{rule}"
-    yield _safe(line["paper"]) or NOTHING
+    yield _inline(_safe(line["paper"])) or NOTHING
     yield _inline(_safe(line["ours"])) or NOTHING
     constructed = f"<br><small>{CONSTRUCTED}</small>" if line["by_construction"] else ""
     yield f'<span class="verdict">{MARKS[line["verdict"]]} {_safe(line["verdict"])}</span>{constructed}'
@@ -138,7 +138,8 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
 
 
 def _inline(text: str) -> str:
-    """Inline code and emphasis, as evidence is written: `a` and *b*."""
+    """Inline code, emphasis and mathematics, as evidence is written: `a`, *b* and $c$; MathJax sets the last."""
+    text = re.sub(r"\$([^$\s][^$]*)\$", r'<span class="math notranslate nohighlight">\\(\1\\)</span>', text)
     text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
     return re.sub(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])", r"<em>\1</em>", text)
 

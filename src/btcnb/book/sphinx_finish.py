@@ -45,7 +45,7 @@ def accessible(text: str) -> str:
     """A page with names for what has none, and without roles that do not hold.
 
     The arrow that unfolds a chapter's sections in the menu is a picture only. A list of references calls itself a list,
-    but its entries are no list items. Every exercise, solution and proof names its content alike, and a name is one's own.
+    but its entries are no list items. Every exercise, solution and proof names its content alike: a name is for one.
     """
     text = _ARROW.sub(r'<summary aria-label="sections of this chapter">\1', text)
     text = _SHARED.sub(r"\1", text)
