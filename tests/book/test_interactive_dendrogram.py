@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pages
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +14,6 @@ from scipy.cluster import hierarchy
 from btcnb.book.interactive_dendrogram import dendrogram_html, describe, levels, summary
 from btcnb.errors import ParameterError
 
-CHROMIUM = "/usr/bin/chromium"
 # ((A B)(C D))(E F)
 TREE = np.array([[0, 1, 0.1, 2], [2, 3, 0.2, 2], [4, 5, 0.3, 2], [6, 7, 0.5, 4], [9, 8, 0.9, 6]])
 NAMES = list("ABCDEF")
@@ -54,6 +54,8 @@ def test_the_page_opens_at_the_cut_loads_nothing_and_reads_without_scripts():
     static = page.split("<script>")[0]
     assert static.count('class="leaf"') == 6 and static.count('class="merge"') == 5
     assert static.count('stroke-dasharray="5 3"') == 1 and "<li>Cluster 2, 2 leaves [2 × v]: E, F</li>" in static
+    squares = re.findall(r'class="owner"[^>]*fill="([^"]+)"', static)
+    assert len(squares) == 6 and len(set(squares[:3])) == len(set(squares[3:])) == 1 and squares[0] != squares[3]
     assert ">A · u</text>" in static and ">F · v</text>" in static
     assert dendrogram_html(TREE, "six leaves", NAMES, OWNERS, cut=0.6) == page
     for cut, position in ((0.0, 0), (0.1, 0), (0.11, 1), (0.9, 4), (2.0, 5)):
@@ -75,31 +77,26 @@ def test_impossible_drawings_are_refused():
 
 
 @pytest.mark.book
-def test_arrow_keys_and_buttons_move_the_cut(tmp_path):
-    api = pytest.importorskip("playwright.sync_api")
+@pages.needs_browser
+def test_arrow_keys_and_buttons_move_the_cut(tmp_path, browser):
     page_file = tmp_path / "dendrogram.html"
     body = dendrogram_html(TREE, "six leaves", NAMES, OWNERS, cut=0.6)
     page_file.write_text(f"<!doctype html><meta charset=utf-8>{body}")
-    with api.sync_playwright() as driver:
-        try:
-            browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        except api.Error:
-            pytest.skip(f"no browser at {CHROMIUM}")
-        page = browser.new_page()
-        page.set_default_timeout(120_000)  # a busy machine
-        page.goto(page_file.as_uri())
-        before = page.inner_html("svg")
-        assert page.inner_text("output").startswith("λ = 0.700: 2 clusters")
-        page.focus("input")
-        page.keyboard.press("ArrowLeft")
-        assert page.inner_text("output").startswith("λ = 0.400: 3 clusters, 2 merges above")
-        assert [item.inner_text() for item in page.query_selector_all("li")][1].startswith("Cluster 2, 2 leaves")
-        assert page.inner_html("svg") != before and page.locator('.merge[stroke-dasharray="5 3"]').count() == 2
-        page.click("button[aria-label='raise the cut']")
-        assert page.inner_html("svg") == before  # the script repaints exactly what was drawn without it
-        page.keyboard.press("Tab")
-        page.focus("input")
-        page.keyboard.press("End")
-        assert page.get_attribute("input", "aria-valuetext").startswith("λ = 0.936: 1 cluster, 0 merges")
-        assert page.locator("li").count() == 1
-        browser.close()
+    page = browser.new_page()
+    page.set_default_timeout(pages.PATIENCE)
+    page.goto(page_file.as_uri())
+    before = page.inner_html("svg")
+    assert page.inner_text("output").startswith("λ = 0.700: 2 clusters")
+    page.focus("input")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("output").startswith("λ = 0.400: 3 clusters, 2 merges above")
+    assert [item.inner_text() for item in page.query_selector_all("li")][1].startswith("Cluster 2, 2 leaves")
+    assert page.inner_html("svg") != before and page.locator('.merge[stroke-dasharray="5 3"]').count() == 2
+    page.click("button[aria-label='raise the cut']")
+    assert page.inner_html("svg") == before  # the script repaints exactly what was drawn without it
+    page.keyboard.press("Tab")
+    page.focus("input")
+    page.keyboard.press("End")
+    assert page.get_attribute("input", "aria-valuetext").startswith("λ = 0.936: 1 cluster, 0 merges")
+    assert page.locator("li").count() == 1
+    page.close()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import matplotlib.pyplot as plt
+import pages
 import pytest
 
 from btcnb.book.interactive_slider import frame, slider_html
 from btcnb.errors import ParameterError
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def drawn(value):
@@ -54,26 +52,23 @@ def test_impossible_sliders_are_refused(frames):
 
 
 @pytest.mark.book
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: install the package `chromium`")
-def test_arrow_keys_and_buttons_change_the_picture(frames, tmp_path):
-    api = pytest.importorskip("playwright.sync_api")
+@pages.needs_browser
+def test_arrow_keys_and_buttons_change_the_picture(frames, tmp_path, browser):
     page_file = tmp_path / "slider.html"
     page_file.write_text(f"<!doctype html><meta charset=utf-8>{slider_html(frames, 'rise')}")
-    with api.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.set_default_timeout(120_000)  # a busy machine
-        page.goto(page_file.as_uri())
+    page = browser.new_page()
+    page.set_default_timeout(pages.PATIENCE)
+    page.goto(page_file.as_uri())
 
-        def seen():
-            return [image.get_attribute("alt") for image in page.query_selector_all("img") if image.is_visible()]
+    def seen():
+        return [image.get_attribute("alt") for image in page.query_selector_all("img") if image.is_visible()]
 
-        assert seen() == ["a line that rises to 1"]
-        page.focus("input")
-        page.keyboard.press("ArrowRight")
-        assert seen() == ["a line that rises to 2"] and page.inner_text("output") == "value 2"
-        page.keyboard.press("End")
-        assert page.get_attribute("input", "aria-valuetext") == "value 3"
-        page.click("button[aria-label='previous frame']")
-        assert seen() == ["a line that rises to 2"]
-        browser.close()
+    assert seen() == ["a line that rises to 1"]
+    page.focus("input")
+    page.keyboard.press("ArrowRight")
+    assert seen() == ["a line that rises to 2"] and page.inner_text("output") == "value 2"
+    page.keyboard.press("End")
+    assert page.get_attribute("input", "aria-valuetext") == "value 3"
+    page.click("button[aria-label='previous frame']")
+    assert seen() == ["a line that rises to 2"]
+    page.close()

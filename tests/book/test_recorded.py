@@ -6,7 +6,9 @@ import json
 import math
 from pathlib import Path
 
-from btcnb.book.recorded import COLUMNS, partition_words, recorded_partitions, recorded_stages
+import pytest
+
+from btcnb.book.recorded import COLUMNS, partition_words, recorded_partitions, recorded_stages, whole_tree_costs
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "results" / "benchmarks"
 
@@ -57,3 +59,17 @@ def test_words_compare_only_graphs_that_both_programs_finished():
     assert "igraph's way takes 2.0 s, leidenalg's 25 times as long; modularity is 0.700 and 0.690" in words
     assert "DP by -0.050, NMI by +0.000, ARI by +0.000" in words
     assert "No graph has been partitioned by both" in partition_words(recorded_partitions([ours]))
+
+
+def test_the_cost_of_a_whole_tree_is_continued_by_its_power_law() -> None:
+    """Seconds n²/1e6 at 1,000 and 4,000 rows: 100 s = 1/36 h at 10,000. A thousand bytes a row, of the largest."""
+    whole = {"benchmark": "linkage", "task": "whole tree", "shape": "trained", "stage": "ours", "start_mb": 1.0}
+    records = [
+        whole | {"rows": 1_000, "n": 1_000, "cpu_seconds": 1.0, "peak_mb": 50.0},
+        whole | {"rows": 4_000, "n": 4_000, "cpu_seconds": 16.0, "peak_mb": 1.0 + 4_000_000 / 2**20},
+        whole | {"rows": 9_000, "n": 9_000, "cpu_seconds": 0.1, "peak_mb": 9.0, "resumed": True},
+        whole | {"rows": 9_000, "n": 9_000, "cpu_seconds": 0.1, "peak_mb": 9.0, "shape": "uniform"},
+    ]
+    (line,) = whole_tree_costs(records, [10_000]).to_dict("records")
+    assert line == pytest.approx({"points": 10_000, "CPU hours": 1 / 36, "GB": 0.01, "exponent": 2.0})
+    assert whole_tree_costs(records[:1], [10]).empty and whole_tree_costs(None, [10]).empty

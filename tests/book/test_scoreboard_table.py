@@ -21,8 +21,9 @@ from btcnb.errors import DataError
 from btcnb.paper.scoreboard import OUTCOMES
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+THEORY, METHOD = "4 · Theory, with Appendices D.4 and F", "3 · Methodology"
 LINE = {
-    **{"topic": "Theory", "where": "Section 4", "claim": "A <b> & C", "paper": "0.5", "ours": "", "rule": "Above 0."},
+    **{"section": THEORY, "where": "Section 4", "claim": "A <b> & C", "paper": "0.5", "ours": "", "rule": "Above 0."},
     **{"verdict": "partly", "outcome": "partly", "written": "2026-11-17", "changes": "", "data": "none"},
     **{"chapter": "05", "by_construction": False, "importance": "high"},
 }
@@ -66,10 +67,22 @@ def test_every_claim_is_a_line_with_its_rule_folded_and_its_chapter_linked() -> 
 
 
 def test_text_of_a_claim_cannot_become_markup() -> None:
-    texts = ("claim", "where", "paper", "ours", "rule", "changes", "written", "data", "importance", "chapter", "topic")
+    texts = (
+        "claim",
+        "where",
+        "paper",
+        "ours",
+        "rule",
+        "changes",
+        "written",
+        "data",
+        "importance",
+        "chapter",
+        "section",
+    )
     page = board_html(board(dict.fromkeys(texts, HOSTILE)), {HOSTILE: HOSTILE})
     assert len(Tags(page).of("script")) == 1 and "<script>alert" not in page
-    assert Tags(page).of("tr")[1]["data-topic"] == HOSTILE
+    assert Tags(page).of("tr")[1]["data-section"] == HOSTILE
 
 
 def test_true_by_construction_and_changed_rules_are_marked() -> None:
@@ -81,13 +94,19 @@ def test_true_by_construction_and_changed_rules_are_marked() -> None:
     assert "is it <em>true</em>? 2 * 3 * 4, a*b*c, <em>&lt;b&gt;</em>" in told
 
 
+def test_mathematics_is_typeset_wherever_it_stands() -> None:
+    page = board_html(board({"claim": "M below 1/√(2 S_max)", "ours": r"$\lambda_{k+1} < 2$", "rule": "λ_{k+1}"}), {})
+    assert "1/√(2 <i>S</i><sub>max</sub>)" in page and "<i>λ</i><sub>k+1</sub>" in page
+    assert r'<span class="math notranslate nohighlight">\(\lambda_{k+1} &lt; 2\)</span>' in page
+
+
 def test_filters_offer_what_there_is_in_order_and_are_labelled() -> None:
     page = board_html(board({"outcome": "not reproduced", "verdict": "not reproduced"}, {"data": "simulated"}), {})
     tags = Tags(page)
-    assert [list_["name"] for list_ in tags.of("select")] == ["topic", "outcome", "data", "importance"]
+    assert [list_["name"] for list_ in tags.of("select")] == ["section", "outcome", "data", "importance"]
     assert [label["for"] for label in tags.of("label")] == [list_["id"] for list_ in tags.of("select")]
     offered = [option["value"] for option in tags.of("option")]
-    assert offered == ["", "Theory", "", "partly", "not reproduced", "", "simulated", "none", "", "high"]
+    assert offered == ["", THEORY, "", "partly", "not reproduced", "", "simulated", "none", "", "high"]
     assert "hidden" in tags.of("form")[0], "without scripts there is nothing to filter with"
 
 
@@ -133,7 +152,7 @@ def test_pages_are_those_of_the_chapters() -> None:
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: install the package `chromium`")
 def test_filters_work_by_keyboard(tmp_path: Path) -> None:
     api = pytest.importorskip("playwright.sync_api")
-    html = board_html(board({}, {"topic": "Method"}, {"topic": "Method", "data": "real"}), {})
+    html = board_html(board({}, {"section": METHOD}, {"section": METHOD, "data": "real"}), {})
     (tmp_path / "board.html").write_text(f"<!doctype html><meta charset=utf-8>{html}")
     with api.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
@@ -141,8 +160,8 @@ def test_filters_work_by_keyboard(tmp_path: Path) -> None:
         page.set_default_timeout(120_000)  # a busy machine
         page.goto((tmp_path / "board.html").as_uri())
         assert page.inner_text("output") == "3 of 3 claims"
-        page.focus("select[name=topic]")
-        page.keyboard.type("Met")
+        page.focus("select[name=section]")
+        page.keyboard.type("3")
         page.wait_for_function("document.querySelector('output').textContent === '2 of 3 claims'")
         page.select_option("select[name=data]", "real")
         assert page.locator("tbody tr:visible").count() == 1 and page.inner_text("output") == "1 of 3 claims"

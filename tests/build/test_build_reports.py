@@ -30,18 +30,24 @@ def test_a_benchmark_says_common_things_once_and_numbers_in_rows(tmp_path: Path)
     assert "Measured with cores 2, numpy 2.4." in page
 
 
-def test_verdicts_are_listed_by_chapter_with_their_evidence() -> None:
-    chapter = SimpleNamespace(name="01_a", in_toc=True)
-    hidden = SimpleNamespace(name="99_b", in_toc=False)
-    entry = {"kind": "verdict", "claim": "a | b", "where": "Table 1", "verdict": "partly", "evidence": "0.5"}
-    page = verdicts_page([(chapter, [entry, {"kind": "data_source"}]), (hidden, [entry])])
-    assert page.count("partly") == 1
-    assert "| {doc}`/notebooks/01_a` | a \\| b | Table 1 | **partly** | 0.5 |" in page
+CHAPTER = SimpleNamespace(name="01_a", number="01", title="A", in_toc=True, reads_records=False)
+
+
+def test_verdicts_are_counted_and_listed_by_chapter_with_their_evidence() -> None:
+    hidden = SimpleNamespace(name="99_b", number="99", title="B", in_toc=False, reads_records=False)
+    entry = {"kind": "verdict", "claim": "a | S_max.", "where": "Table 1", "verdict": "partly", "evidence": "0.5"}
+    known = {**entry, "id": "C002", "verdict": "reproduced"}
+    page = verdicts_page([(CHAPTER, [entry, known, {"kind": "data_source"}]), (hidden, [entry])])
+    assert "| {doc}`/notebooks/01_a` | 1 | 1 | 0 | 0 | – |" in page
+    assert "| all | 1 | 1 | 0 | 0 |" in page
+    assert ":::{dropdown} 01 · A (2)" in page
+    assert "- ◐ **partly** · a | <i>S</i><sub>max</sub> (Table 1). *Evidence:* 0.5" in page
+    assert "- ✔ **reproduced** · C002: a |" in page and page.count("0.5") == 2
     assert "No chapter has been executed yet." in verdicts_page([])
+    assert "No chapter has been executed yet." in verdicts_page([(CHAPTER, [{"kind": "data_source"}])])
 
 
 def test_text_from_records_is_escaped(tmp_path: Path) -> None:
-    chapter = SimpleNamespace(name="01_a", in_toc=True)
     entry = {
         "kind": "verdict",
         "claim": "M < 1",
@@ -49,8 +55,8 @@ def test_text_from_records_is_escaped(tmp_path: Path) -> None:
         "verdict": "partly",
         "evidence": "<svg onload=x> {doc}`a`",
     }
-    page = verdicts_page([(chapter, [entry])])
-    assert "| M &lt; 1 |" in page
+    page = verdicts_page([(CHAPTER, [entry])])
+    assert "· M &lt; 1." in page
     assert "&lt;svg onload=x&gt; \\{doc\\}`a`" in page
     (tmp_path / "a.json").write_text(
         json.dumps([{"stage": "<b>", "n": 1, "host": "<i>", "machine": "<u>"}, {"stage": "x", "n": 1, "host": "<i>"}])
@@ -97,14 +103,13 @@ def test_a_new_style_sheet_makes_the_rendering_start_from_nothing(tmp_path: Path
     assert _rest(Project(tmp_path / "none"), tmp_path, True) != before
 
 
-def test_a_verdict_says_whose_data_it_rests_on() -> None:
-    chapter = SimpleNamespace(name="08_training", in_toc=True)
+def test_a_chapter_says_whose_data_its_verdicts_rest_on() -> None:
     entry = {"kind": "verdict", "claim": "c", "where": "w", "verdict": "partly", "evidence": "e"}
-    page = verdicts_page([(chapter, [{"kind": "whose", "source": "economies", "simulated": True}, entry])])
-    assert "| **partly** | e | simulated |" in page
-    page = verdicts_page([(chapter, [{"kind": "whose", "source": "read from mine", "simulated": False}, entry])])
+    page = verdicts_page([(CHAPTER, [{"kind": "whose", "source": "economies", "simulated": True}, entry])])
+    assert "| 0 | 1 | 0 | 0 | simulated |" in page
+    page = verdicts_page([(CHAPTER, [{"kind": "whose", "source": "read from mine", "simulated": False}, entry])])
     assert "| read from mine |" in page
-    assert "| **partly** | e | – |" in verdicts_page([(chapter, [entry])])
+    assert "| 0 | 1 | 0 | 0 | – |" in verdicts_page([(CHAPTER, [entry])])
 
 
 def test_provenance_prints_the_whole_recipe() -> None:

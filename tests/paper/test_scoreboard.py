@@ -63,12 +63,12 @@ def test_a_rule_on_records_is_judged_here_and_now() -> None:
         line["rule"]
         == "“a” minus “b” in NMI: above 0 with the whole interval; partly: right sign, but the interval holds 0."
     )
-    assert (line["topic"], line["written"], line["untested"]) == ("Table 1 and how it is scored", "2026-11-17", "")
+    assert (line["section"], line["written"], line["untested"]) == ("6.1 · Ablation (Table 1)", "2026-11-17", "")
 
 
 def test_a_chapter_s_own_verdict_is_found_by_the_words_of_the_rule() -> None:
     found = board(own(), recorded={"05": [{**THEOREM, "claim": "another", "verdict": PARTLY}, THEOREM]})
-    assert found[["verdict", "ours", "topic"]].to_numpy().tolist() == [[NOT, "four nodes", "Theory"]]
+    assert found[["verdict", "ours"]].to_numpy().tolist() == [[NOT, "four nodes"]]
     assert found["seeds"].isna().all()
 
 
@@ -112,13 +112,36 @@ def test_what_is_true_by_construction_is_counted_apart_unless_it_fails() -> None
 
 
 def test_groups_are_counted_in_a_fixed_order_and_empty_ones_are_left_out() -> None:
-    found = board({"importance": "low"}, {"importance": "high"}, own(importance="low"), {"chapter": "99"})
+    found = board(
+        {"importance": "low"}, {"importance": "high"}, own(importance="low", where="Section 4"), {"where": "Title"}
+    )
     by_importance = counted(found, "importance")
     assert list(by_importance.index) == ["high", "low"] and tuple(by_importance.columns) == OUTCOMES
     assert by_importance.loc["low"].to_list() == [1, 0, 0, 0, 1]
-    assert list(counted(found, "topic").index) == ["Theory", "Table 1 and how it is scored", "Elsewhere"]
+    assert list(counted(found, "section").index) == [
+        "4 · Theory, with Appendices D.4 and F",
+        "6.1 · Ablation (Table 1)",
+        "Elsewhere",
+    ]
     assert counted(found, "data").loc["none"].to_list() == [0, 0, 0, 0, 1]
     assert at_least(found, "medium")["id"].to_list() == ["C002", "C004"]
+
+
+@pytest.mark.parametrize(
+    ("where", "start"),
+    [
+        ("Table 1", "6.1"),
+        ("Table 11", "G"),
+        ("Section 6.3.2", "6.3.2"),
+        ("Section 6.3.1, Table 3", "6.3.1"),
+        ("Section 6.3", "6.3.1"),
+        ("Appendix D.4", "4"),
+        ("Appendix D.2, Table 9", "D.1"),
+        ("Section 33", "Else"),
+    ],
+)
+def test_the_first_place_that_a_claim_names_tells_its_section(where: str, start: str) -> None:
+    assert scoreboard.section(where).startswith(start)
 
 
 def test_wrong_arguments_are_refused_in_words() -> None:
@@ -133,8 +156,11 @@ def test_wrong_arguments_are_refused_in_words() -> None:
 def test_all_claims_have_a_line_and_a_section() -> None:
     found = scoreboard.scoreboard(paper.claims(), lambda grid: None, {})
     assert len(found) == 157 and found["id"].is_unique
-    assert "Elsewhere" not in set(found["topic"])
-    assert set(found["verdict"]) == {UNTESTED} and set(found["untested"]) == set(scoreboard.REASONS) - {UNDECIDED}
+    assert set(found["section"]) == set(scoreboard.SECTIONS)
+    assert set(found["verdict"]) == {UNTESTED} and set(found["untested"]) == set(scoreboard.REASONS) - {
+        UNDECIDED,
+        TO_COME,
+    }
     assert counted_words(found) == "157 cannot be tested here"
 
 

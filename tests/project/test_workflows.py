@@ -1,7 +1,9 @@
 """Workflows put no expression into a shell line and run on every promised Python; releases agree on a version."""
 
+import os
 import re
 import runpy
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,19 @@ def test_nothing_is_interpolated_into_a_shell_line(path: Path) -> None:
 def test_a_workflow_says_what_it_may_do_and_pins_its_actions(path: Path) -> None:
     assert "permissions" in yaml.safe_load(path.read_text())
     assert all(re.fullmatch(r"[\w/-]+@v\d+", step["uses"]) for step in _steps(path) if "uses" in step)
+
+
+@pytest.mark.parametrize("name", ["publish", "release"])
+def test_nothing_is_published_whose_chapters_install_from_elsewhere(name: str, tmp_path: Path) -> None:
+    lines = [step["run"] for step in _steps(ROOT / ".github" / "workflows" / f"{name}.yml") if "run" in step]
+    (guard,) = [line for line in lines if "GITHUB_REPOSITORY" in line]
+    assert lines.index(guard) == 0, "before anything is built"
+    (tmp_path / "_config.yml").write_text("repository:\n  url: https://github.com/a/b\n")
+    told = [
+        subprocess.run(["sh", "-c", guard], cwd=tmp_path, env=os.environ | {"GITHUB_REPOSITORY": where}).returncode
+        for where in ("a/b", "a/other")
+    ]
+    assert told == [0, 1]
 
 
 def test_every_promised_python_is_tested() -> None:

@@ -12,6 +12,8 @@ from tqdm import TqdmWarning
 
 if TYPE_CHECKING:
     from btcnb.book.chapter import open_chapter as open_chapter
+    from btcnb.book.checking import check as check
+    from btcnb.book.checking import solved as solved
     from btcnb.book.judging import judged as judged
     from btcnb.book.needs import whose as whose
     from btcnb.book.output import Row as Row
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from btcnb.book.text import Markup as Markup
     from btcnb.book.text import escape as escape
     from btcnb.book.text import markup as markup
-    from btcnb.book.text import number as number
+    from btcnb.digits import number as number
     from btcnb.store import kept as kept
 
 # A rendered page has no live widgets; without this, whatever imports tqdm.auto prints a warning into the page.
@@ -43,13 +45,15 @@ warnings.filterwarnings("ignore", category=TqdmWarning)
 
 _NAMES = {
     "btcnb.book.chapter": "open_chapter",
+    "btcnb.book.checking": "check solved",
     "btcnb.book.judging": "judged",
     "btcnb.book.needs": "whose",
     "btcnb.book.output": "Row Verdict data_source glue in_the_paper record show table verdicts",
     "btcnb.book.reading": "real_data results",
     "btcnb.book.style": "COLOURS MARKERS PAPER_COLOUR mark_paper plot_style",
     "btcnb.book.telling": "power_of_ten recipe",
-    "btcnb.book.text": "Markup escape markup number",
+    "btcnb.book.text": "Markup escape markup",
+    "btcnb.digits": "number",
     "btcnb.store": "kept",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -10,8 +10,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from btcnb import gates
+from btcnb.book.inks import KEPT
 from btcnb.book.style import COLOURS, MARKERS
 from btcnb.data import AddressGraph
 from btcnb.errors import DataError
@@ -20,6 +22,8 @@ OUTSIDE = "#b5b5b5"
 """Colour of neighbours: they belong to other clusters."""
 MOST = 40
 """Neighbours drawn at most: those with the most edges into the cluster."""
+HALO = [withStroke(linewidth=1.6, foreground="#222222")]
+"""Around white numbers on discs of any colour."""
 WIDTH, HEIGHT, MARGIN = 760.0, 420.0, 18.0
 
 
@@ -73,7 +77,8 @@ def draw_neighbourhood(ax: Axes, drawn: Neighbourhood, groups: npt.ArrayLike) ->
         group = place[: drawn.members][codes == code]
         ax.scatter(group[:, 0], group[:, 1], s=150, zorder=3, edgecolor="#222222", **look)
     for number, at in enumerate(place[: drawn.members]):
-        ax.annotate(str(number), at, ha="center", va="center", fontsize=7, color="white", zorder=4)
+        look = {"fontsize": 7.5, "color": "white", "zorder": 4, "path_effects": HALO, "gid": f"{KEPT}-number-{number}"}
+        ax.annotate(str(number), at, ha="center", va="center", **look)
     ax.set_aspect("equal")
     ax.axis("off")
 
@@ -88,15 +93,17 @@ def neighbourhood_svg(drawn: Neighbourhood, leaves: Sequence[int], names: Sequen
     scale = np.array([WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN]) / np.maximum(high - low, 1e-9)
     at = MARGIN + (drawn.place - low) * scale
     parts = [
-        f'<line x1="{at[a, 0]:.1f}" y1="{at[a, 1]:.1f}" x2="{at[b, 0]:.1f}" y2="{at[b, 1]:.1f}" stroke="#ccc"/>'
+        f'<line x1="{at[a, 0]:.1f}" y1="{at[a, 1]:.1f}" x2="{at[b, 0]:.1f}" y2="{at[b, 1]:.1f}" stroke="currentColor" '
+        'stroke-opacity="0.3"/>'
         for a, b in drawn.edges
     ]
     parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{OUTSIDE}"/>' for x, y in at[drawn.members :]]
     for number, (x, y) in enumerate(at[: drawn.members]):
         parts.append(
-            f'<circle class="node" data-leaf="{leaves[number]}" cx="{x:.1f}" cy="{y:.1f}" r="9" stroke="#222">'
+            f'<circle class="node" data-leaf="{leaves[number]}" cx="{x:.1f}" cy="{y:.1f}" r="10" stroke="currentColor">'
             f"<title>{html.escape(names[number])}</title></circle>"
-            f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" font-size="9" fill="#fff" '
+            f'<text x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle" font-size="11" fill="#fff" '
+            f'stroke="#222" stroke-width="2" paint-order="stroke" '
             f'pointer-events="none">{number}</text>'
         )
     alt = f"The cluster's {drawn.members} addresses, numbered, and {len(at) - drawn.members} neighbours, grey"

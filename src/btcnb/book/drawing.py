@@ -27,7 +27,7 @@ def draw_transaction(
     ax.set_xlim(0, 10)
     ax.set_ylim(-0.2, height + 0.2)
     ax.axis("off")
-    middle = FancyBboxPatch((4.4, height / 2 - 0.3), 1.2, 0.6, boxstyle="round,pad=0.05", fc="#444444", ec="none")
+    middle = FancyBboxPatch((4.4, height / 2 - 0.3), 1.2, 0.6, boxstyle="round,pad=0.05", fc=COLOURS[0], ec="none")
     ax.add_patch(middle)
     ax.text(5, height / 2, f"tx {tx}", color="white", ha="center", va="center", fontsize=9)
     for rows, left, tip in ((inputs, 0.1, (3.4, 4.4)), (outputs, 6.6, (5.6, 6.6))):

@@ -28,7 +28,7 @@ LARGEST = 200
 """Leaves one can still tell apart on a page."""
 
 WIDTH, HEIGHT = 760.0, 330.0
-LEFT, RIGHT, TOP, BOTTOM = 56.0, 10.0, 12.0, 56.0
+LEFT, RIGHT, TOP, BOTTOM = 56.0, 10.0, 12.0, 64.0
 ABOVE = "#8a8a8a"
 SHOWN = 12
 """Clusters listed, and members named in each."""
@@ -42,9 +42,13 @@ class Level:
     runs: list[int]
 
 
-def dendrogram(Z: Any, title: str, names: Sequence[str], groups: Sequence[str] | None = None, cut: float = 0.0) -> None:
-    """Display `dendrogram_html` of the same arguments."""
+def dendrogram(
+    Z: Any, title: str, names: Sequence[str], groups: Sequence[str] | None = None, cut: float = 0.0, caption: str = ""
+) -> None:
+    """Display `dendrogram_html` of the same arguments; `caption`: what to see in it, below."""
     page = dendrogram_html(Z, title, names, groups, cut)
+    if caption:
+        page += f'\n<p class="btcnb-caption">{html.escape(caption)}</p>'
     display({"text/html": page, "text/plain": f"{title}: {len(names)} leaves"}, raw=True)
 
 
@@ -53,8 +57,9 @@ def dendrogram_html(
 ) -> str:
     """A linkage matrix Z (n-1, 4) with heights that never fall, as one self-contained piece of HTML.
 
-    names: one per leaf; groups: what is known about each leaf, such as its owner, shown below it and counted in the
-        list of clusters; cut: the height at which the page opens (moved to the middle of its level)
+    names: one per leaf; groups: what is known about each leaf, such as its owner, shown below it by name and by a
+        coloured square, and counted in the list of clusters; cut: the height at which the page opens (moved to the
+        middle of its level)
     beside: another drawing, HTML taken as it is; whatever in it has the class `node` and `data-leaf` (a place from the
         left) is painted like that leaf
     """
@@ -155,7 +160,7 @@ def _page(
     listed = "".join(f"<li>{html.escape(line)}</li>" for line in describe(cuts[start], names, groups))
     return f"""<div class="btcnb-dendrogram" id="{key}" role="group" aria-label="{html.escape(title, quote=True)}">
 <style>
-#{key} svg {{ width: 100%; height: auto; background: #fff; }}
+#{key} svg {{ width: 100%; height: auto; }}
 #{key} .controls {{ display: flex; flex-wrap: wrap; gap: .6em; align-items: center; }}
 #{key} label {{ flex: 1 0 100%; }}
 #{key} input {{ flex: 1 1 12em; min-width: 8em; }}
@@ -247,17 +252,17 @@ def _picture(
         _leaf(position, step, floor, palette[cluster[position] % len(palette)], names, groups) for position in range(n)
     )
     parts.extend(
-        f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end" font-size="11" fill="#333">{tick:.2f}</text>'
+        f'<text x="{LEFT - 6}" y="{y(tick) + 4}" text-anchor="end" font-size="11" fill="currentColor">{tick:.2f}</text>'
         for tick in np.linspace(0.0, float(Z[-1, 2]), 5)
     )
     middle = (floor + TOP) / 2
     parts.append(
-        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" font-size="12" fill="#333">'
+        f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" font-size="12" fill="currentColor">'
         "cosine distance of the merge</text>"
     )
     parts.append(
         f'<line class="cut" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(level.threshold)}" y2="{y(level.threshold)}" '
-        'stroke="#111" stroke-width="1.6" stroke-dasharray="2 3"/>'
+        'stroke="currentColor" stroke-width="1.6" stroke-dasharray="2 3"/>'
     )
     alt = f"Dendrogram of {n} leaves with a movable horizontal cut; the text below names the clusters"
     head = f'<svg viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img" aria-label="{alt}">'
@@ -271,17 +276,25 @@ def _leaf(
     x = LEFT + step * (position + 0.5)
     said = names[position] + ("" if groups is None else f", {groups[position]}")
     radius = min(4.0, step / 2.2)
+    own = "" if groups is None else _square(x, floor + 6, 2 * radius, sorted(set(groups)).index(groups[position]))
     dot = (
         f'<circle class="leaf" cx="{x:.1f}" cy="{floor}" r="{radius:.1f}" fill="{colour}">'
-        f"<title>{html.escape(said)}</title></circle>"
+        f"<title>{html.escape(said)}</title></circle>{own}"
     )
     shown = groups[position] if groups is not None else names[position]
     if groups is not None and step > 80:
         shown = f"{names[position]} · {groups[position]}"
     if step < 7:
         return dot
-    turn = f"translate({x:.1f} {floor + 10}) rotate(-90)" if step < 22 else f"translate({x:.1f} {floor + 20})"
+    turn = f"translate({x:.1f} {floor + 18}) rotate(-90)" if step < 22 else f"translate({x:.1f} {floor + 28})"
     anchor = "end" if step < 22 else "middle"
     size = min(11.0, step + 2)
-    style = f'text-anchor="{anchor}" font-size="{size:.0f}" fill="#333"'
+    style = f'text-anchor="{anchor}" font-size="{size:.0f}" fill="currentColor"'
     return f'{dot}<text transform="{turn}" {style}>{html.escape(shown)}</text>'
+
+
+def _square(x: float, top: float, side: float, group: int) -> str:
+    """Whose leaf it is, whatever the cut: groups have colours of their own, in the order of their names."""
+    colour = COLOURS[group % (len(COLOURS) - 1)]
+    look = f'width="{side:.1f}" height="{side:.1f}" fill="{colour}" stroke="currentColor" stroke-width="0.5"'
+    return f'<rect class="owner" x="{x - side / 2:.1f}" y="{top:.1f}" {look}/>'

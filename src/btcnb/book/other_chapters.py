@@ -18,13 +18,14 @@ FOLDER = "BTCNB_RECORDS"
 NOTEBOOKS = ROOT / "notebooks"
 
 
-def recorded_verdicts() -> dict[str, list[dict[str, Any]]]:
+def recorded_verdicts(folder: Path | None = None) -> dict[str, list[dict[str, Any]]]:
     """The verdicts of every chapter that has been executed, by the chapter's number; without a build, none at all.
 
+    folder: the records of a build; left out, those of the build that executes the calling chapter
     The build itself watches these files: a chapter with `reads_records` runs again when one of them changes.
     """
-    folder = os.environ.get(FOLDER)
-    paths = sorted(Path(folder).glob("[0-9][0-9]_*.json")) if folder else []
+    named = os.environ.get(FOLDER) if folder is None else folder
+    paths = sorted(Path(named).glob("[0-9][0-9]_*.json")) if named else []
     return {path.name[:2]: _verdicts(path) for path in paths}
 
 

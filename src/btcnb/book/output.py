@@ -28,7 +28,8 @@ MOST_TEXT = 10**8
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "cannot be tested here")
 UNTESTED = VERDICTS[-1]
-_MARKS = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", UNTESTED: "–"}
+MARKS = {"reproduced": "✔", "partly": "◐", "not reproduced": "✘", UNTESTED: "–"}
+"""The sign of each verdict, wherever it is shown."""
 _NO_NUMBER = re.compile(r"(?i)(?<![\w.])[+-]?(nan|inf)(?![\w.]*\w)|∞")
 
 
@@ -147,7 +148,7 @@ def verdicts(items: Sequence[Verdict]) -> None:
     header = [*["id"] * named, "claim", "in the paper", "verdict", "evidence"]
 
     def cells(strong: str) -> list[list[str]]:
-        said = [f"{_MARKS[item.verdict]} {strong}{item.verdict}{strong}" for item in items]
+        said = [f"{MARKS[item.verdict]} {strong}{item.verdict}{strong}" for item in items]
         rows = [[item.claim, item.where, verdict, item.evidence] for item, verdict in zip(items, said, strict=True)]
         return [[item.id, *row] if named else row for item, row in zip(items, rows, strict=True)]
 

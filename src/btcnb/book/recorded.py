@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 COLUMNS = ["benchmark", "task", "shape", "stage", "n", "seconds", "extra MB"]
@@ -79,3 +80,26 @@ def partition_words(table: pd.DataFrame) -> str:
                 f"{', '.join(moved)}."
             )
     return " ".join(said) or "No graph has been partitioned by both yet: `benchmarks/coarse.py` does it."
+
+
+def whole_tree_costs(records: Sequence[Mapping[str, Any]] | None, points: Sequence[int]) -> pd.DataFrame:
+    """What trees of so many points would cost, by the records of whole trees of trained embeddings.
+
+    CPU seconds are continued by the power law that fits them best (its exponent is a column), memory by what a point of
+    the largest record takes. Runs that were resumed do not count; with fewer than two others the table is empty.
+    """
+    own = [
+        record
+        for record in records or ()
+        if record.get("task") == "whole tree" and record.get("shape") == "trained" and record["stage"] == "ours"
+        if "error" not in record and not record.get("resumed")
+    ]
+    columns = ["points", "CPU hours", "GB", "exponent"]
+    if len({record["rows"] for record in own}) < 2:
+        return pd.DataFrame(columns=columns)
+    slope, start = np.polyfit(np.log([r["rows"] for r in own]), np.log([r["cpu_seconds"] for r in own]), 1)
+    largest = max(own, key=lambda record: record["rows"])
+    each = (largest["peak_mb"] - largest["start_mb"]) * 2**20 / largest["rows"] / 1e9
+    hours = [float(np.exp(start + slope * np.log(n))) / 3600 for n in points]
+    lines = [(n, spent, n * each, float(slope)) for n, spent in zip(points, hours, strict=True)]
+    return pd.DataFrame(lines, columns=columns)

@@ -15,22 +15,21 @@ import pandas as pd
 from IPython.display import display
 
 from btcnb import gates
-from btcnb.book.output import VERDICTS, show
-from btcnb.book.text import escape
+from btcnb.book.inline import inline_html, inline_myst
+from btcnb.book.output import MARKS, show
 from btcnb.paper.claims import DATA, IMPORTANCE
-from btcnb.paper.scoreboard import CONSTRUCTED, ELSEWHERE, OUTCOMES, TOPICS
+from btcnb.paper.scoreboard import CONSTRUCTED, ELSEWHERE, OUTCOMES, SECTIONS
 
 KEY = "btcnb-board"
 HEADS = ("claim", "paper", "ours", "verdict", "data", "chapter")
 FILTERS = {
-    "topic": ("section", (*TOPICS, ELSEWHERE)),
+    "section": ("section", (*SECTIONS, ELSEWHERE)),
     "outcome": ("verdict", OUTCOMES),
     "data": ("data", DATA),
     "importance": ("importance", IMPORTANCE),
 }
 """Columns of the board that can be filtered by, what the filter is called, and its values in order."""
 NOTHING = "–"
-MARKS = dict(zip(VERDICTS, "✔◐✘–", strict=True))
 
 _SCRIPT = """<script>
 (function () {
@@ -64,9 +63,10 @@ def show_board(board: pd.DataFrame, pages: Mapping[str, str]) -> None:
 
 def show_list(lines: Iterable[str], nothing: str = "None.") -> None:
     """Display sentences as a list; the id of a claim leads to its line of the board."""
-    found = [_linked(escape(line)) for line in lines]
-    items = "".join(f"<li>{line}</li>" for line in found)
-    show("\n".join(f"- {line}" for line in found) or nothing, f"<ul>{items}</ul>" if found else f"<p>{nothing}</p>")
+    said = list(lines)
+    items = "".join(f"<li>{_linked(inline_html(line))}</li>" for line in said)
+    myst = "\n".join(f"- {_linked(inline_myst(line))}" for line in said)
+    show(myst or nothing, f"<ul>{items}</ul>" if said else f"<p>{nothing}</p>")
 
 
 def _linked(line: str) -> str:
@@ -122,12 +122,13 @@ def _line(line: Mapping[str, Any], pages: Mapping[str, str]) -> str:
 
 def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     """The cells of a line in the order of `HEADS`, everything in them escaped."""
-    changed = f" Changed since: {_safe(line['changes'])}." if line["changes"] else ""
-    rule = f"<details><summary>rule</summary>{_safe(line['rule'])} Written {_safe(line['written'])}.{changed}</details>"
+    changed = f" Changed since: {inline_html(line['changes'])}." if line["changes"] else ""
+    asked = f"{inline_html(line['rule'])} Written {_safe(line['written'])}.{changed}"
     about = f"<small>{_safe(line['where'])}; importance: {_safe(line['importance'])}</small>"
-    yield f"<b>{_safe(line['id'])}</b> {_safe(line['claim'])} {about}{rule}"
-    yield _safe(line["paper"]) or NOTHING
-    yield _inline(_safe(line["ours"])) or NOTHING
+    rule = f"<details><summary>rule</summary>{asked}</details>"
+    yield f"<b>{_safe(line['id'])}</b> {inline_html(line['claim'])} {about}{rule}"
+    yield inline_html(line["paper"]) or NOTHING
+    yield inline_html(line["ours"]) or NOTHING
     constructed = f"<br><small>{CONSTRUCTED}</small>" if line["by_construction"] else ""
     yield f'<span class="verdict">{MARKS[line["verdict"]]} {_safe(line["verdict"])}</span>{constructed}'
     yield _safe(line["data"])
@@ -135,12 +136,6 @@ def _cells(line: Mapping[str, Any], pages: Mapping[str, str]) -> Iterator[str]:
     page = pages.get(number)
     link = f'<a href="{_safe(page)}" aria-label="chapter {_safe(number)}">{_safe(number)}</a>'
     yield link if page else _safe(number)
-
-
-def _inline(text: str) -> str:
-    """Inline code and emphasis, as evidence is written: `a` and *b*."""
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
-    return re.sub(r"(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])", r"<em>\1</em>", text)
 
 
 def _safe(text: object) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from cycler import cycler
+from IPython.core.getipython import get_ipython
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from btcnb import gates
+from btcnb.book.figure_svg import figure_svg
 
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#444444"]
 """Okabe and Ito's palette, reordered so that the first three also differ in lightness."""
@@ -21,7 +24,7 @@ PAPER_COLOUR = "#B00020"
 
 
 def plot_style() -> None:
-    """Set matplotlib's defaults for every figure of the book (and two pixels per point in notebooks)."""
+    """Set matplotlib's defaults for every figure of the book; notebooks show figures as SVG (see `figure_svg`)."""
     mpl.rcParams.update(
         {
             "axes.prop_cycle": cycler(color=COLOURS),
@@ -29,6 +32,7 @@ def plot_style() -> None:
             "axes.spines.right": False,
             "axes.grid": True,
             "axes.axisbelow": True,
+            "axes.facecolor": "none",  # the page is the background, whatever its colour
             "axes.titlesize": 11,
             "axes.titleweight": "bold",
             "axes.labelsize": 10,
@@ -45,12 +49,20 @@ def plot_style() -> None:
             "image.cmap": "cividis",
         }
     )
-    try:
-        from matplotlib_inline.backend_inline import set_matplotlib_formats
-
-        set_matplotlib_formats("retina")
-    except (ImportError, AttributeError):  # outside a notebook there is no inline backend to configure
+    if not _show_as_svg():
         plt.switch_backend("agg")
+
+
+def _show_as_svg() -> bool:
+    """Have this notebook show figures by `figure_svg`; False outside a notebook, where there is nothing to set."""
+    shell = get_ipython()
+    if shell is None or shell.display_formatter is None:
+        return False
+    from matplotlib_inline.backend_inline import set_matplotlib_formats
+
+    set_matplotlib_formats("svg")  # takes the other formats off, and lets the backend settle first
+    shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, figure_svg)
+    return True
 
 
 def mark_paper(

@@ -1,4 +1,4 @@
-"""Text for pages: numbers that read well, tables, and words from elsewhere made harmless.
+"""Text for pages: tables, words from elsewhere made harmless, and numbers, which `btcnb.digits` writes.
 
 Whatever comes from data may hold HTML, roles, links or templates. Cells keep inline code, mathematics and emphasis;
 everything else that MyST would act on is shown as it stands. A chapter that means markup says so: `markup("…")`.
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from btcnb import gates
-from btcnb.errors import ParameterError
+from btcnb.digits import number as number
 
 _CODE = r"(?<!`)(?P<ticks>`+)(?!`)(?P<code>[^\n]+?)(?<!`)(?P=ticks)(?!`)"
 _MATHS = r"\$(?P<maths>(?![\s$])[^$\n]*?[^$\s\\])\$"
@@ -50,13 +47,25 @@ def escape(text: Any) -> str:
     if isinstance(text, Markup):
         return " ".join(text.text.split("\n"))
     line = " ".join(str(text).splitlines())
-    made, end = [], 0
+    return "".join(whole if kind else _escape(whole) for kind, _, whole in pieces(line))
+
+
+def pieces(line: str) -> Iterator[tuple[str, str, str]]:
+    """A line cut into plain text, inline code and mathematics: (kind, what it holds, the piece as it stands).
+
+    The kind is `code`, `maths`, or empty for everything else; mathematics that could do something is plain text.
+    """
+    end = 0
     for found in _KEPT.finditer(line):
         if found["maths"] is not None and _ACTIVE_MATHS.search(found["maths"]):
             continue
-        made += [_escape(line[end : found.start()]), found[0]]
+        if end < found.start():
+            yield "", line[end : found.start()], line[end : found.start()]
+        kind = "code" if found["maths"] is None else "maths"
+        yield kind, found[kind], found[0]
         end = found.end()
-    return "".join([*made, _escape(line[end:])])
+    if end < len(line):
+        yield "", line[end:], line[end:]
 
 
 def _escape(text: str) -> str:
@@ -79,45 +88,6 @@ def clipped(text: str, most: int = 80) -> str:
     """The beginning of a text, for an error; credentials go first, while they can still be told."""
     text = without_credentials(text)
     return text if len(text) <= most else f"{text[:most]} …"
-
-
-def number(value: Any, form: str | None = None) -> str:
-    """A number as text: thousands separated, three significant digits for fractions, `–` for missing.
-
-    `form`, such as "{:.1f}", decides the digits; zero carries no sign and no exponent, however it was asked for.
-    """
-    if form is not None:
-        gates.text("form", form)
-    if value is None or value is pd.NA or value is pd.NaT:
-        return "–"
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if not isinstance(value, int | float | np.integer | np.floating):
-        return _formatted(form, value) if form else str(value)
-    size: Any = abs(value)
-    if size != size:
-        return "–"
-    if form is None or (form.endswith("e}") and 1e-3 <= size < 1e4):
-        form = _form(value)
-    text = _formatted(form, value)
-    if not re.search("[1-9]|inf", text):  # what is left after rounding is zero
-        text = re.sub(r"^[+-](?=[\d.])", "", re.sub(r"(?<=\d)\.?0*e[+-]\d+", "", text))
-    return text.replace("inf", "∞")
-
-
-def _formatted(form: str, value: Any) -> str:
-    try:
-        return form.format(value)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ParameterError(
-            f"{form!r:.80} does not fit a {type(value).__name__} ({error}); write it as {{:.2f}}."
-        ) from None
-
-
-def _form(value: Any) -> str:
-    if isinstance(value, int | np.integer) or abs(value) >= 999.5:
-        return "{:,.0f}" if isinstance(value, float | np.floating) else "{:,}"
-    return "{:.3g}" if value == 0 or abs(value) >= 1e-3 else "{:.1e}"
 
 
 def pipe_table(header: Sequence[Any], rows: Sequence[Sequence[Any]], numeric: Sequence[bool] | None = None) -> str:

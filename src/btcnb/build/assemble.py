@@ -1,4 +1,4 @@
-"""The book's source as Sphinx sees it: prose pages, executed chapters with their provenance, the status page."""
+"""The book's source as Sphinx sees it: prose pages, executed chapters with their provenance, generated pages."""
 
 from __future__ import annotations
 
@@ -13,21 +13,26 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.text import without_credentials
+from btcnb.build.api_pages import PAGES as API
+from btcnb.build.api_pages import api_pages
 from btcnb.build.chapters import toc_documents
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.errors import UsageError
+from btcnb.build.front import PAGE, front_page
+from btcnb.build.measured import fill
 from btcnb.build.pairs import read_notebook
 from btcnb.build.project import Edition, Output, Project, read_mapping, write_atomically
 from btcnb.build.provenance import provenance_box
 from btcnb.build.records import read_records, take_records
 from btcnb.build.reports import benchmarks_page, current_code, verdicts_page
+from btcnb.build.repository import read_repository
 from btcnb.build.status import ChapterState, status_page
 from btcnb.plain_yaml import PlainLoader
 
 STATUS = "book/status.md"
 BENCHMARKS = "book/benchmarks.md"
 VERDICTS = "book/verdicts.md"
-GENERATED = (STATUS, BENCHMARKS, VERDICTS)
+GENERATED = (STATUS, BENCHMARKS, VERDICTS, *(f"{page}.md" for page in API))
 _GLUED = re.compile(r"\{glue:\w+\}`[^`]*`")
 _LONG_AGO = 1_000_000_000  # before any rendering, so that Sphinx never takes a file for changed because of its time
 _BUTTONS = ("use_repository_button", "use_edit_page_button", "use_issues_button")
@@ -49,6 +54,10 @@ def assemble(project: Project, output: Output, preset: str, edition: Edition, st
     files[BENCHMARKS] = benchmarks_page(project.root / "results" / "benchmarks", current_code(project)).encode()
     recorded = [(s.chapter, read_records(output.records / f"{s.chapter.name}.json")) for s in states if s.stamp]
     files[VERDICTS] = verdicts_page(recorded).encode()
+    files |= _reference(project)
+    if PAGE in files:
+        told = [entry for chapter, records in recorded if chapter.reads_records for entry in records]
+        files[PAGE] = front_page(files[PAGE].decode(), files, told).encode()
     shown = [state for state in states if state.chapter.in_toc]
     for state in shown:
         page = _page(output, state, preset)
@@ -57,6 +66,16 @@ def assemble(project: Project, output: Output, preset: str, edition: Edition, st
         files[f"notebooks/{state.chapter.name}.ipynb"] = (nbformat.writes(page) + "\n").encode()
     _synchronise(files, output.source(edition))
     return all(state.stamp for state in shown)
+
+
+def _reference(project: Project) -> dict[str, bytes]:
+    """The pages about the package's names, where the table of contents lists them."""
+    listed = set(toc_documents(project)) & set(API)
+    if not listed:
+        return {}
+    repository = read_repository(project.config)
+    pages = api_pages(project.source / "btcnb", repository.files if repository else "")
+    return {f"{page}.md": pages[page].encode() for page in listed}
 
 
 def _page(output: Output, state: ChapterState, preset: str) -> NotebookNode:
@@ -105,13 +124,15 @@ def _prose(project: Project, edition: Edition) -> dict[str, bytes]:
             raise UsageError(f"_toc.yml lists {document}, but there is no such page.")
         paths += found
     files = {project.relative(path): path.read_bytes() for path in paths}
-    if edition == "student":
-        for name in [name for name in files if name.endswith(".md")]:
-            try:
-                text = files[name].decode()
-            except UnicodeDecodeError as error:
-                raise UsageError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
-            files[name] = strip_text(text, name).encode()
+    repository = read_repository(project.config)
+    words = {"repository": repository.url, "pip": repository.pip} if repository else {}
+    for name in [name for name in files if name.endswith(".md")]:
+        try:
+            text = files[name].decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{name} is not UTF-8 text (byte {error.start}); save it as UTF-8.") from None
+        text = fill(text, project.root / "results" / "benchmarks", name, words)
+        files[name] = (strip_text(text, name) if edition == "student" else text).encode()
     return files
 
 

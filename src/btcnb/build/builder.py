@@ -39,6 +39,7 @@ from btcnb.build.render import render
 from btcnb.build.status import ChapterState
 from btcnb.build.times import record_times
 from btcnb.build.worker import CellStarted, Event, Failed, Finished, Job
+from btcnb.digits import count
 from btcnb.store.reach import Package
 from btcnb.store.reads import ABSENT, LOG
 from btcnb.store.reads import digest as digest_path
@@ -151,8 +152,8 @@ def _execute_all(build: _Build, chapters: Sequence[Chapter]) -> None:
     unchanged = len(chapters) - len(due)
     progress = build.progress
     progress.say(
-        f"Preset {build.request.preset}: {_count(len(due), 'chapter')} to execute, {unchanged} unchanged"
-        + (f", {_count(build.request.jobs, 'job')} at a time." if build.request.jobs > 1 else ".")
+        f"Preset {build.request.preset}: {count(len(due), 'chapter')} to execute, {unchanged} unchanged"
+        + (f", {count(build.request.jobs, 'job')} at a time." if build.request.jobs > 1 else ".")
     )
     if not due:
         return
@@ -231,7 +232,7 @@ def _on_event(build: _Build, chapters: Mapping[str, Chapter], event: Event | Non
             progress.cell(name, cell, cells)
         case Finished(chapter=name, cells=cells, seconds=seconds):
             _publish(build, chapters[name], event)
-            progress.end(name, f"done, {_count(cells, 'cell')} in {duration(seconds)}")
+            progress.end(name, f"done, {count(cells, 'cell')} in {duration(seconds)}")
         case Failed(chapter=name):
             if event.disk_full:
                 raise OSError(errno.ENOSPC, event.error)
@@ -312,10 +313,6 @@ def _make_pages(build: _Build) -> Path:
         progress.say("Pages are up to date.")
     if rendered.warnings:
         progress.note("\n".join(rendered.warnings))
-        number = _count(len(rendered.warnings), "warning")
+        number = count(len(rendered.warnings), "warning")
         progress.say(f"{number} tolerated because some chapters are not executed (see the log).")
     return rendered.page
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from btcnb.build import cli_refine, cli_sweep
+from btcnb.build import cli_print, cli_refine, cli_summary, cli_sweep
 from btcnb.errors import BtcnbError, ParameterError
 
 if TYPE_CHECKING:
@@ -105,6 +105,13 @@ def _pair(project: Project, options: argparse.Namespace) -> int:
         return FAILED if stale else 0
     for path in write_pairs(text_notebooks(project.notebooks)):
         print(f"written: {project.relative(path)}")
+    return 0
+
+
+def _slides(project: Project, options: argparse.Namespace) -> int:
+    from btcnb.build.slides import make_slides
+
+    print(f"The slides: {make_slides(project, options.chapter, options.preset, options.out)}")
     return 0
 
 
@@ -202,6 +209,12 @@ def _parser() -> argparse.ArgumentParser:
     _add_only(command)
     command.set_defaults(run=_chapters)
 
+    command = commands.add_parser("slides", help="make slides of a rendered chapter: one HTML file, offline")
+    command.add_argument("chapter", help="its number or name")
+    command.add_argument("--preset", choices=PRESETS, default="quick", help="which build (quick)")
+    command.add_argument("--out", type=Path, metavar="FILE", help="where to (_build/PRESET/slides/NN_name.html)")
+    command.set_defaults(run=_slides)
+
     command = commands.add_parser("fetch", help="download public data")
     sources = command.add_subparsers(title="data", required=True, metavar="data")
     action = sources.add_parser("blocks", help="real mainnet blocks that lost a fork (bitcoin-data/stale-blocks, CC0)")
@@ -219,8 +232,10 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--older-than", type=float, metavar="DAYS", help="also what is older than so many days")
     action.add_argument("--all", action="store_true", help="everything")
     action.set_defaults(run=_prune_store)
+    cli_print.add_commands(commands)
     cli_sweep.add_commands(commands)
     cli_refine.add_commands(commands)
+    cli_summary.add_commands(commands)
     return parser
 
 

@@ -17,19 +17,25 @@ import jupytext
 import nbformat
 from nbformat import NotebookNode
 
+from btcnb.build.alone import add_finding_cell
 from btcnb.build.errors import UsageError
 from btcnb.build.project import write_atomically
+from btcnb.build.repository import read_repository
 
 _TEXT = "btcnb_text"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
 def notebook_from_text(path: Path) -> NotebookNode:
-    """The notebook that a MyST text file describes: no outputs, ids that depend on content alone."""
+    """The notebook that a MyST text file describes: no outputs, ids that depend on content alone.
+
+    It holds one cell more than the text, which finds the package where a chapter is opened alone (`alone`).
+    """
     try:
         notebook = jupytext.read(path, fmt="md:myst")
     except Exception as error:  # jupytext has no error class of its own for text it cannot read
         raise UsageError(f"{path.name} cannot be read as a MyST notebook: {' '.join(str(error).split())}.") from None
+    add_finding_cell(notebook, read_repository(path.parent.parent / "_config.yml"))
     pairing = notebook.metadata.get("jupytext", {})
     pairing.pop("text_representation", None)  # holds versions that change without the text
     notebook.metadata["kernelspec"] = dict(_KERNEL)

@@ -21,11 +21,13 @@ from typing import Any
 from btcnb.build.child import end_child, start_child
 from btcnb.build.errors import BuildError
 from btcnb.build.project import Edition, Output, Project, digest, read_sealed, write_sealed
+from btcnb.build.slides import TEMPLATE, publish_slides
 from btcnb.store.reads import digest as digest_path
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _COMPLAINT = re.compile(r"\b(WARNING|ERROR|CRITICAL|SEVERE): |^(Extension|Configuration|Theme|Application) error")
 _FULL = "No space left on device"
+_SLIDES = ("deck", "slides")
 _SHOWN = 30  # complaints shown on the terminal; all are in the log
 
 
@@ -58,6 +60,7 @@ def render(project: Project, output: Output, edition: Edition, strict: bool, tic
     else:
         shutil.rmtree(work, ignore_errors=True)
     warnings = _sphinx(output, edition, strict, tick)
+    publish_slides(project, output.source(edition), made / "html")
     _publish(made / "html", html)
     record = {"pages": pages, "rest": rest, "made": digest_path(made), "html": digest_path(html), "warnings": warnings}
     write_sealed(state, record)
@@ -73,12 +76,17 @@ def _rest(project: Project, source: Path, strict: bool) -> str:
     """Of everything else that pages are made of; when it changes, the rendering starts from nothing.
 
     Which pages there are, configuration, contents, style sheets, pictures and bibliography (Sphinx does not look at
-    those when no page has changed), this book's Sphinx extension, the locked versions, and how strict one is.
+    those when no page has changed), this book's Sphinx extensions, what makes slides, the locked versions, and how
+    strict one is.
     """
     files = _files(source)
     others = [[name, digest_path(source / name)] for name in files if not name.endswith((".md", ".ipynb"))]
-    extension = digest_path(project.source / "btcnb" / "book" / "sphinx_ext.py")
-    return digest([files, others, extension, digest_path(project.lock), sys.version, strict])
+    package = project.source / "btcnb"
+    pages = [*sorted((package / "book").glob("sphinx_*.py")), package / "book" / "inks.py"]
+    links = [package / "paper" / "claims.yml"]  # a link says the claim's words
+    slides = [TEMPLATE, *(package / "build" / f"{name}.py" for name in _SLIDES)]
+    makers = [project.lock, *pages, *links, *slides]
+    return digest([files, others, [digest_path(path) for path in makers], sys.version, strict])
 
 
 def _files(folder: Path) -> list[str]:

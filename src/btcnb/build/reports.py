@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from btcnb.book.inline import inline_myst
+from btcnb.book.output import MARKS
 from btcnb.book.text import Markup, escape, number, pipe_table, without_credentials
 from btcnb.build.chapters import Chapter
 from btcnb.build.project import Project
@@ -82,30 +84,50 @@ def benchmarks_page(folder: Path, current: Callable[[str], str | None]) -> str:
 
 
 def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
-    """`book/verdicts.md`, MyST: every verdict that an executed chapter has recorded, in chapter order."""
-    rows = [
-        [
-            Markup(f"{{doc}}`/notebooks/{chapter.name}`"),
-            entry["claim"],
-            entry["where"],
-            f"**{entry['verdict']}**",
-            entry["evidence"],
-            _data(records),
-        ]
-        for chapter, records in chapters
-        if chapter.in_toc
-        for entry in records
-        if entry.get("kind") == "verdict"
-    ]
-    lines = [
-        "# Verdicts so far",
+    """`book/verdicts.md`, MyST: what every executed chapter has said, in its own words and in the order of the book.
+
+    Counts of each chapter first, then its verdicts, folded. The scoreboard is the other way round: a line a claim.
+    """
+    listed = [(chapter, records) for chapter, records in chapters if chapter.in_toc]
+    said = [(chapter, _verdicts(records), _data(records)) for chapter, records in listed if _verdicts(records)]
+    lines = ["# Verdicts, chapter by chapter", ""]
+    if not said:
+        return "\n".join([*lines, "No chapter has been executed yet."]) + "\n"
+    last = next((chapter.name for chapter, _ in listed if chapter.reads_records), "")
+    board = f"{{doc}}`scoreboard </notebooks/{last}>`" if last else "scoreboard"
+    rows = [[Markup(f"{{doc}}`/notebooks/{chapter.name}`"), *_counts(found), data] for chapter, found, data in said]
+    rows.append(["all", *_counts([entry for _, found, _ in said for entry in found]), ""])
+    header = ["chapter", *(f"{MARKS[name]} {name}" for name in MARKS), "data"]
+    lines += [
+        "What each chapter of this build has said, in its own words, with the numbers it judged on, and the data that",
+        f"these come from, where they come from data. The {board} turns this around: every claim of the",
+        "paper once, with its rule, its importance and filters. Where several chapters speak of one claim, it says",
+        "which of them decides.",
         "",
-        "Every claim that the chapters of this build have judged, with the numbers they judged it on, and the data",
-        "that those numbers come from, where they come from data.",
-        "",
-        pipe_table(["chapter", "claim", "in the paper", "verdict", "evidence", "data"], rows),
+        pipe_table(header, rows, [False, *[True] * len(MARKS), False]),
     ]
-    return "\n".join(lines if rows else [*lines[:2], "No chapter has been executed yet."]) + "\n"
+    for chapter, found, _ in said:
+        lines += ["", f":::{{dropdown}} {chapter.number} · {inline_myst(chapter.title)} ({len(found)})", ""]
+        lines += [_verdict(entry) for entry in found] + [":::"]
+    return "\n".join(lines) + "\n"
+
+
+def _verdicts(records: Records) -> Records:
+    return [entry for entry in records if entry.get("kind") == "verdict"]
+
+
+def _counts(found: Records) -> list[int]:
+    return [sum(entry["verdict"] == name for entry in found) for name in MARKS]
+
+
+def _verdict(entry: Mapping[str, Any]) -> str:
+    """One verdict as a line of a list: mark, claim, place, evidence."""
+    known = f"{entry['id']}: " if entry.get("id") else ""
+    where = f" ({inline_myst(entry['where'])})" if entry["where"] else ""
+    claim = inline_myst(str(entry["claim"]).rstrip("."))
+    return f"- {MARKS[entry['verdict']]} **{entry['verdict']}** · {known}{claim}{where}. *Evidence:* " + inline_myst(
+        entry["evidence"]
+    )
 
 
 def _data(records: Records) -> str:

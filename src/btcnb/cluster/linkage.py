@@ -5,18 +5,23 @@ possible.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import cdist
 
+from btcnb import gates
 from btcnb.cluster import _gate
+from btcnb.cluster._checkpoint import Checkpoint
 from btcnb.cluster._distance import AVERAGE, WARD, Table
 from btcnb.cluster._gate import Float64, Int64, UnitRows
 from btcnb.cluster._order import canonical
 from btcnb.cluster._progress import Progress, Reporter
 from btcnb.cluster._reciprocal import agglomerate, block_bytes
+from btcnb.cluster._search import BLOCK_BYTES
+from btcnb.cluster._stages import State, agglomerate_in_stages, nobody_saves
 from btcnb.errors import DataError, ParameterError
 
 
@@ -36,11 +41,22 @@ LINKAGES = {
 """Every linkage. A new one needs its entry, and its line of Lance and Williams in `_small`."""
 
 
+STAGES_FROM = 40_000
+"""Rows from which stages pay on trained embeddings; below, records were made by `grow`, and that way stays."""
+
+
 MATRIX_ROWS = 256
 """Rows of the distance matrix filled at a time."""
 
 
-def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None, progress: Progress = None) -> Float64:
+def linkage(
+    X: Any,
+    method: str = "average",
+    *,
+    memory_limit: int | None = None,
+    progress: Progress = None,
+    checkpoint: str | Path | None = None,
+) -> Float64:
     """Dendrogram of the rows of X (n, d), n >= 2, as SciPy's linkage matrix Z (n-1, 4), float64.
 
     Rows are compared by direction: X is normalised in a copy, and never written to. A zero row has no direction and
@@ -54,6 +70,9 @@ def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None,
         cannot be kept raises `ParameterError` before any work is done
     progress: True for a bar, False for none, None for a bar on a terminal from 20,000 points on, or a function of
         (merges done, merges in all), called from the first second on
+    checkpoint: a file in which average linkage keeps its state every two minutes; if it is there, the run goes on from
+        it, to the same bits, and at the end it is removed. The file of other rows, or half a file, raises `DataError`.
+        Fewer than 40,000 rows, and rows without any structure, are done without one.
 
     Heights agree with SciPy's to rounding, and so does every flat cut that does not fall on a tie. Equal rows are
     merged first, at height 0. Rows of Z are sorted by height; heights never decrease towards the root.
@@ -63,7 +82,54 @@ def linkage(X: Any, method: str = "average", *, memory_limit: int | None = None,
     if n < 2:
         raise DataError("X", "rows", f"there is {n}, and a dendrogram joins at least two", "pass two or more points")
     check_limit(n, d, method, memory_limit)
+    staged = method == "average" and memory_limit is None
+    if checkpoint is not None:
+        if not staged:
+            raise ParameterError("checkpoint is for average linkage without a memory_limit; leave one of them out.")
+        gates.instance("checkpoint", checkpoint, (str, Path))  # type: ignore[arg-type]
+    if staged and n >= STAGES_FROM:
+        return grow_in_stages(_gate.unit_rows(X), progress, checkpoint)
     return grow(_gate.unit_rows(X), method, memory_limit, progress)
+
+
+def grow_in_stages(rows: UnitRows, progress: Progress = False, checkpoint: str | Path | None = None) -> Float64:
+    """Average linkage of very many rows that passed the gate, see `_stages`; `rows` is used up."""
+    n = len(rows)
+    with Reporter(progress, n - 1, "linkage", "merge") as reporter:
+        first, copies = distinct_rows(rows)
+        same = np.flatnonzero(first[copies] != np.arange(n))
+        pairs = np.stack([first[copies[same]], same], axis=1)
+        heights = np.zeros(len(same))
+        reporter.add(len(same))
+        if len(first) > 1:
+            size = np.bincount(copies, minlength=len(first)).astype(np.float64)
+            del copies
+            sums = _gathered(rows, first)
+            if len(same):
+                sums *= size[:, None]
+            slots, far = _merged(Table(sums, size), progress, reporter, checkpoint)
+            pairs = np.concatenate([pairs, first[slots]])
+            heights = np.concatenate([heights, far])
+    return canonical(pairs, heights)
+
+
+def _merged(
+    table: Table, progress: Progress, reporter: Reporter, checkpoint: str | Path | None
+) -> tuple[Int64, Float64]:
+    """All merges of distinct rows: in stages, or in one where there is nothing to leave out."""
+    n = len(table.size)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, table)
+    state = (None if kept is None else kept.load()) or State.new(n)
+    searching: Progress = progress if isinstance(progress, bool | None) else lambda *_: reporter.add()
+    with Reporter(searching, n, "linkage, first pass", "row") as searched:
+        save = nobody_saves if kept is None else kept.save
+        found = agglomerate_in_stages(table, state, searched.add, reporter.add, save)
+        if found is None:
+            del state
+            found = agglomerate(table, AVERAGE, BLOCK_BYTES, searched.add, reporter.add)
+    if kept is not None:
+        kept.remove()
+    return found
 
 
 def check_limit(n: int, d: int, method: str, memory_limit: int | None) -> None:

@@ -23,9 +23,10 @@ from btcnb.cluster.forest import dendrograms
 from btcnb.cluster.information import ami
 from btcnb.cluster.purity import exact_purity, labelled
 from btcnb.data import ROLES, AddressGraph, load_graph
+from btcnb.errors import ParameterError
 from btcnb.experiments.entity import entity, entity_table
 from btcnb.experiments.flips import flipped_8, flipped_20
-from btcnb.experiments.jobs import COMMUNITIES, Job
+from btcnb.experiments.jobs import COMMUNITIES, NO_EMBEDDING, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.mixing import (
@@ -41,6 +42,8 @@ from btcnb.experiments.refinement import quality
 from btcnb.experiments.refining import refinement_numbers
 from btcnb.experiments.stages import coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
+from btcnb.experiments.whole_tree import whole_tree_numbers
+from btcnb.experiments.whole_tree_real import whole_tree_real
 from btcnb.learn import embed, prepare
 from btcnb.learn.baselines import BASELINES
 
@@ -78,10 +81,29 @@ def refinement(job: Job) -> Numbers:
     return numbers | laps.record() | {"data": graph.fingerprint()}
 
 
+def whole_tree(job: Job) -> Numbers:
+    """The paper's scores, those of one tree over the whole test graph, and those of the communities alone."""
+    if job.method in NO_EMBEDDING:
+        raise ParameterError(f"the measure 'whole_tree' needs an embedding, but the method {job.method!r} has none.")
+    laps = Laps()
+    graph = _graphs(job, laps)
+    X, numbers = _embedding(job, laps, graph)
+    with laps("coarse"):
+        communities = coarse(job.recipe)
+    with laps("evaluate"):
+        result = evaluation(X, graph, partition=communities, config=job.recipe.cluster, seed=job.seed, progress=False)
+    numbers |= _of_evaluation(result.record) | _agreement(graph, result.partition, job.recipe)
+    with laps("whole"):
+        numbers |= whole_tree_numbers(X, graph, communities, job.recipe.cluster)
+    return numbers | laps.record() | {"data": graph.fingerprint()}
+
+
 MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "scores": scores,
     "thorough": thorough,
     "refinement": refinement,
+    "whole_tree": whole_tree,
+    "whole_tree_real": whole_tree_real,
     "flipped_8": flipped_8,
     "flipped_20": flipped_20,
     "moser": moser,

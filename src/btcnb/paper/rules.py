@@ -31,6 +31,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from btcnb import gates
+from btcnb.digits import probability
 from btcnb.paper.claims import Claim
 from btcnb.paper.kinds import (
     AllOf,
@@ -188,7 +189,9 @@ def _spread(rule: Spread, records: Records) -> Judgement:
     p = unequal_variances(both[0].to_numpy(), both[1].to_numpy())
     right = rule.sign * (first - other) > 0
     verdict = REPRODUCED if right and p < SIGNIFICANT else PARTLY if right else NOT
-    said = f"standard deviation of {metric} {number(first)} against {number(other)}, p = {p:.2g}; {len(both)} seeds"
+    said = (
+        f"standard deviation of {metric} {number(first)} against {number(other)}, {probability(p)}; {len(both)} seeds"
+    )
     return Judgement(verdict, said, (first, other, p), len(both))
 
 

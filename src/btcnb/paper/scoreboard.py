@@ -26,19 +26,21 @@ CONSTRUCTED = "true by construction"
 OUTCOMES = (REPRODUCED, CONSTRUCTED, PARTLY, NOT, UNTESTED)
 """Verdicts as they are counted: what could not fail is no evidence, so it is set apart."""
 
-TOPICS = {
-    "Data and heuristics": ("01", "02", "03", "17"),
-    "Theory": ("04", "05", "06"),
-    "Method": ("07", "08", "09"),
-    "Scale and cost": ("10",),
-    "Table 1 and how it is scored": ("11",),
-    "Dimension, α, negatives": ("12",),
-    "Refinement": ("13",),
-    "Entity labels": ("14",),
-    "Möser and Narayanan": ("15",),
-    "CoinJoins": ("16",),
+SECTIONS = {
+    "1, 2 · Introduction and related work": ("Section 1", "Section 2"),
+    "3 · Methodology": ("Section 3", "Equation 1"),
+    "4 · Theory, with Appendices D.4 and F": ("Section 4", "Appendix D.4", "Appendix F"),
+    "5 · Set-up, with Appendices A to C": ("Section 5", "Appendix A", "Appendix B", "Appendix C", "Table 4", "Table 6"),
+    "6.1 · Ablation (Table 1)": ("Section 6.1", "Table 1"),
+    "6.2 · Refinement": ("Section 6.2",),
+    "6.3.1 · Entity labels (Table 2)": ("Section 6.3", "Table 2"),
+    "6.3.2 · CoinJoins (Table 3)": ("Section 6.3.2", "Table 3"),
+    "D.1 to D.3 · Dimension, α, negatives": ("Appendix D", "Table 8", "Table 9", "Table 10"),
+    "E · Möser and Narayanan": ("Appendix E",),
+    "G · Cost": ("Appendix G", "Table 11"),
+    "Conclusion": ("Conclusion",),
 }
-"""Sections of the scoreboard, by the chapters that show the verdicts."""
+"""Sections of the paper in its order, and the places that belong to each; the longest name that fits decides."""
 ELSEWHERE = "Elsewhere"
 
 NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS = (
@@ -49,7 +51,7 @@ NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS = (
     "records are missing, or from too few seeds",
 )
 REASONS = (NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS)
-BY_GROUP = {"topic": (*TOPICS, ELSEWHERE), "importance": IMPORTANCE, "data": DATA}
+BY_GROUP = {"section": (*SECTIONS, ELSEWHERE), "importance": IMPORTANCE, "data": DATA}
 """What the claims are counted by, and in which order."""
 
 
@@ -78,7 +80,7 @@ def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
     constructed = claim.by_construction and found.verdict == REPRODUCED
     return {
         "id": claim.id,
-        "topic": topic(claim.chapter),
+        "section": section(claim.where),
         "where": claim.where,
         "claim": claim.claim,
         "paper": paper_words(claim),
@@ -98,9 +100,12 @@ def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
     }
 
 
-def topic(chapter: str) -> str:
-    """The section of the scoreboard that a chapter's claims stand in."""
-    return next((name for name, chapters in TOPICS.items() if chapter in chapters), ELSEWHERE)
+def section(where: str) -> str:
+    """The section of the paper that a place such as `Section 6.3.2, Table 3` lies in; the first place named decides."""
+    place = gates.text("where", where).split(",")[0].strip()
+    names = {name: key for key, places in SECTIONS.items() for name in places}
+    fits = [name for name in names if place == name or place.startswith(f"{name}.")]
+    return names[max(fits, key=len)] if fits else ELSEWHERE
 
 
 def of_chapter(claim: Claim, recorded: Recorded) -> Judgement:

@@ -8,6 +8,7 @@ from typing import get_args
 import pandas as pd
 
 from btcnb import gates
+from btcnb.digits import evidence
 from btcnb.paper.claims import Claim, lookup
 from btcnb.paper.kinds import (
     AllOf,
@@ -37,20 +38,8 @@ MOST_NAMES = 6
 
 
 def number(value: float, signed: bool = False) -> str:
-    """Three decimals for scores; three digits for what is larger, as seconds are; from a thousand on, whole numbers."""
-    small = abs(value) < 10
-    if abs(value) >= 1000:
-        return f"{value:{'+' * signed},.0f}".replace("-", "−")
-    text = (
-        f"{value:+.3f}"
-        if signed and small
-        else f"{value:+.3g}"
-        if signed
-        else f"{value:.3f}"
-        if small
-        else f"{value:.3g}"
-    )
-    return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")  # zero has no sign
+    """As `btcnb.digits.evidence` writes it."""
+    return evidence(value, signed)
 
 
 def listed(names: Sequence[str]) -> str:

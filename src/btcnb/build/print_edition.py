@@ -1,0 +1,183 @@
+"""The print edition: the rendered book as one HTML file, which needs nothing else and which a browser turns into a PDF.
+
+Pages follow the table of contents. Every anchor gets its page's name in front, so that no two clash and links between
+pages become links inside the file; pictures are carried inside; mathematics is set by the MathJax that the book has,
+carried inside as well. What one cannot do on paper (sliders, filters, buttons) is taken off.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import mimetypes
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from bs4 import BeautifulSoup, Tag
+
+from btcnb.build.errors import BuildError
+
+STYLE = Path(__file__).parents[1] / "book" / "print.css"
+_MATHJAX = "_static/mathjax/tex-svg-full.js"
+_OFF = (
+    "script, style, noscript, form, button, .headerlink, .in-dark, .controls, .frame[hidden], .toctree-wrapper, "
+    "select, .tableofcontents-wrapper"
+)
+_NAMING = ("id", "name", "for", "aria-labelledby", "aria-describedby", "aria-controls")
+_SETTINGS = re.compile(r"<script>(window\.MathJax = .*?)</script>", re.S)
+_ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the book: its caption ("" for the pages before the first part) and its documents."""
+
+    caption: str
+    documents: tuple[str, ...]
+
+
+def print_edition(folder: Path, parts: Sequence[Part], title: str, code: bool = False) -> str:
+    """One HTML file of the pages below `folder` that `parts` name.
+
+    code: show the code that is folded on the pages
+    Raises `BuildError` for a page that is not there.
+    """
+    documents = [document for part in parts for document in part.documents]
+    sheets = {document: _sheet(folder, document, documents, code) for document in documents}
+    body = [f'<header class="title-page"><h1>{html.escape(title)}</h1></header>', _contents(parts, sheets)]
+    for part in parts:
+        if part.caption:
+            body.append(f'<h1 class="part">{html.escape(part.caption)}</h1>')
+        body += [str(sheets[document]) for document in part.documents]
+    return _file(folder, title, "\n".join(body))
+
+
+def anchor(document: str, name: str = "") -> str:
+    """What an anchor of a page is called in the one file; without `name`, the page's beginning."""
+    own = re.sub(r"\W+", "-", document)
+    return f"{own}--{name}" if name else own
+
+
+def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool) -> Tag:
+    path = folder / f"{document}.html"
+    if not path.is_file():
+        raise BuildError(f"The book has no page {document}; build it with `btcnb build` first.")
+    article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select_one("article")
+    if article is None:
+        raise BuildError(f"{path} is no page of the book; build it again with `btcnb build`.")
+    for part in article.select(_OFF):
+        part.decompose()
+    _unfold(article, code)
+    _name_once(article)
+    for part in article.select("[id], [name], [for], [aria-labelledby], [aria-describedby], [aria-controls]"):
+        for attribute in _NAMING:
+            if value := part.get(attribute):
+                part[attribute] = " ".join(anchor(document, name) for name in str(value).split())
+    for link in article.select("a[href]"):
+        _relink(link, document, documents)
+    for image in article.select("img[src]"):
+        _carry(image, path.parent)
+    article["id"] = anchor(document)
+    article["class"] = "chapter" if document.startswith("notebooks/") else "around"
+    return article
+
+
+def _name_once(article: Tag) -> None:
+    """Exercises and proofs all carry the same name inside a page: the first keeps it."""
+    seen: set[str] = set()
+    for part in article.select("[id]"):
+        if str(part["id"]) in seen:
+            del part["id"]
+        else:
+            seen.add(str(part["id"]))
+
+
+def _unfold(article: Tag, code: bool) -> None:
+    """Nothing can be unfolded on paper: boxes stand open, and folded code is there or not."""
+    for fold in article.select("details"):
+        if fold.select_one(".cell_input") is not None and not code:
+            fold.decompose()
+            continue
+        fold["open"] = ""
+        if fold.select_one(".cell_input") is not None and (summary := fold.find("summary")) is not None:
+            summary.extract()
+
+
+def _relink(link: Tag, document: str, documents: Sequence[str]) -> None:
+    """Links inside the book lead to anchors of the file; a file that is not printed is named, not linked."""
+    address = str(link["href"])
+    if _ELSEWHERE.match(address):
+        return
+    parts = urlsplit(address)
+    here = posixpath.dirname(document)
+    page = posixpath.normpath(posixpath.join(here, unquote(parts.path))) if parts.path else f"{document}.html"
+    target = page.removesuffix(".html")
+    if not page.endswith(".html") or target not in documents:
+        link.unwrap()
+        return
+    link["href"] = f"#{anchor(target, unquote(parts.fragment))}"
+
+
+def _carry(image: Tag, folder: Path) -> None:
+    source = unquote(str(image["src"]))
+    if source.startswith("data:"):
+        return
+    path = folder / source
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    image["src"] = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    if "loading" in image.attrs:
+        del image["loading"]
+
+
+def _contents(parts: Sequence[Part], sheets: dict[str, Tag]) -> str:
+    lines = []
+    for part in parts:
+        entries = "".join(
+            f'<li><a href="#{anchor(document)}">{html.escape(_heading(sheets[document]) or document)}</a></li>'
+            for document in part.documents
+        )
+        lines.append(f"<h3>{html.escape(part.caption)}</h3>" * bool(part.caption) + f"<ul>{entries}</ul>")
+    return f'<nav class="contents" aria-label="contents"><h2>Contents</h2>{"".join(lines)}</nav>'
+
+
+def _heading(article: Tag) -> str:
+    found = article.find("h1")
+    return " ".join(found.get_text().split()) if found is not None else ""
+
+
+def _file(folder: Path, title: str, body: str) -> str:
+    styles = [folder / "_static" / "pygments.css", STYLE]
+    css = "\n".join(path.read_text(encoding="utf-8") for path in styles if path.is_file())
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(title)}</title>
+<style>{css}</style>
+{_mathjax(folder)}
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
+def _mathjax(folder: Path) -> str:
+    """The book's settings of MathJax, and MathJax itself in the form that carries its letters."""
+    script = folder / _MATHJAX
+    if not script.is_file():
+        return ""
+    pages = (path.read_text(encoding="utf-8") for path in sorted(folder.glob("notebooks/*.html")))
+    found = next(filter(None, map(_SETTINGS.search, pages)), None)
+    settings = found[1] if found else 'window.MathJax = {"options": {"processHtmlClass": "math"}}'
+    text = script.read_text(encoding="utf-8").replace("</script", "<\\/script")
+    calm = "window.MathJax.options.enableMenu = false; window.MathJax.svg = {fontCache: 'global'};"
+    return f"<script>{settings};{calm}</script>\n<script>{text}</script>"

@@ -1,0 +1,96 @@
+"""Every page in a real browser, the network cut off: light and dark, on a laptop and on a phone.
+
+A page is opened once; scheme and width then change under it, as they do for a reader, and all looks are taken at each.
+Without a Chromium these tests say so and skip.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pages
+import pytest
+
+pytestmark = [*pages.needs_book, pages.needs_browser]
+
+LOOKS = Path(__file__).with_name("looks.js").read_text()
+WIDTHS = (1280, 390)
+SCHEMES = ("light", "dark")
+SCHEME = "scheme => { document.documentElement.dataset.mode = document.documentElement.dataset.theme = scheme; }"
+FAULTS = """async (rules) => (await axe.run(document, {...rules, resultTypes: ["violations"], preload: false}))
+  .violations
+  .filter((found) => ["serious", "critical"].includes(found.impact))
+  .map((found) => `${found.id}: ${found.nodes.slice(0, 4).map((node) => node.html.slice(0, 140) + " | " +
+    (node.any[0]?.message || "").slice(0, 160)).join("\\n    ")} (${found.nodes.length})`)"""
+COLOURS_ONLY = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The text of axe-core, which checks a page for what keeps people from reading it."""
+    import axe_playwright_python
+
+    return Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", pages.pages())
+def test_a_page_can_be_read_in_both_schemes_at_both_widths(page: str, site: str, browser: Any, axe: str) -> None:
+    visit = pages.Visit(browser, site)
+    tab = visit.open(f"{page}.html")
+    tab.evaluate(axe)
+    found: dict[str, Any] = {}
+    for width in WIDTHS:
+        tab.set_viewport_size({"width": width, "height": 900})
+        for scheme in SCHEMES:
+            tab.evaluate(SCHEME, scheme)
+            looked = tab.evaluate(LOOKS) if scheme == "light" else {}  # colours move nothing
+            faults = tab.evaluate(FAULTS, {} if scheme == "light" else COLOURS_ONLY)
+            found[f"{scheme}, {width}"] = looked | ({"faults": faults} if faults else {})
+    visit.close()
+    assert visit.elsewhere == [], "the page asks other hosts"
+    assert visit.errors == []
+    assert {name: looked for name, looked in found.items() if looked} == {}
+
+
+def test_search_finds_a_term_by_keyboard(site: str, browser: Any) -> None:
+    visit = pages.Visit(browser, site)
+    tab = visit.open("book/intro.html")
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("dendrogram purity")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/search.html?q=*")
+    tab.wait_for_selector("#search-results li a")
+    results = [link.get_attribute("href") for link in tab.query_selector_all("#search-results li a")]
+    visit.close()
+    assert any("09_dendrograms" in address for address in results), results
+    assert visit.elsewhere == []
+
+
+def test_the_scheme_button_changes_the_page_and_its_figures(site: str, browser: Any) -> None:
+    visit = pages.Visit(browser, site)
+    tab = visit.open("notebooks/01_transactions.html")
+    tab.evaluate(SCHEME, "light")
+    shown = "[...document.querySelectorAll('article figure img')].filter((i) => i.offsetWidth).map((i) => i.src)"
+    light, paper = tab.evaluate(shown), tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    for _ in range(3):  # light, dark, and whatever the system says
+        tab.locator("button.theme-switch-button").first.click()
+        if tab.evaluate("document.documentElement.dataset.theme") == "dark":
+            break
+    dark = tab.evaluate(shown)
+    assert paper != tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    visit.close()
+    assert light and all(source.endswith("-light.svg") for source in light)
+    assert [source.replace("-dark.svg", "-light.svg") for source in dark] == light != dark
+
+
+def test_the_first_page_is_light(site: str, browser: Any) -> None:
+    visit = pages.Visit(browser, site)
+    sizes: dict[str, int] = {}
+    visit.tab.on("response", lambda answer: sizes.update({answer.url: int(answer.headers.get("content-length", 0))}))
+    visit.open("index.html")
+    visit.tab.wait_for_load_state("networkidle")
+    visit.close()
+    own = {address: size for address, size in sizes.items() if "mathjax" not in address.lower()}
+    assert sum(own.values()) < 1_000_000, sorted(own.items(), key=lambda entry: -entry[1])[:5]
+    assert sum(own.values()) > 10_000

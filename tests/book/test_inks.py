@@ -1,0 +1,139 @@
+"""Figures as SVG, and their colours on a light and on a dark page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+from btcnb.book.figure_svg import SMALLEST, figure_svg
+from btcnb.book.inks import DARK, LIGHT, contrast, fit, fitted, is_figure
+from btcnb.book.sphinx_finish import accessible, finish
+
+Draw = Callable[..., Figure]
+COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
+
+
+@pytest.fixture(autouse=True)
+def without_a_window():
+    plt.switch_backend("agg")
+    yield
+    plt.close("all")
+
+
+def drawn(points: int = 3, **look) -> Figure:
+    figure, ax = plt.subplots(**look)
+    ax.scatter(np.arange(points), np.arange(points), label="points")
+    ax.set_xlabel("satoshi")
+    return figure
+
+
+def test_contrast_by_hand():
+    assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
+    assert contrast((119, 119, 119), (255, 255, 255)) == pytest.approx(4.48, abs=0.01)  # WCAG's example of a near miss
+
+
+@given(COLOURS)
+def test_letters_can_be_read_on_both_pages_unless_they_are_white(colour):
+    for page in (LIGHT, DARK):
+        if min(colour) <= 240:
+            assert contrast(fitted(colour, page, letters=True), page.paper) >= 4.5
+        else:
+            assert fitted(colour, page, letters=True) == colour
+
+
+@given(COLOURS)
+def test_lines_keep_their_colour_on_the_light_page_and_hues_are_seen_on_the_dark_one(colour):
+    assert fitted(colour, LIGHT, letters=False) == colour
+    if max(colour) - min(colour) > 26:
+        assert contrast(fitted(colour, DARK, letters=False), DARK.paper) >= 3
+
+
+def test_greys_are_turned_over_on_the_dark_page():
+    assert fitted((255, 255, 255), DARK, letters=False) == DARK.paper
+    assert fitted((0, 0, 0), DARK, letters=False) == DARK.ink
+    shades = [contrast(fitted((grey,) * 3, DARK, letters=False), DARK.paper) for grey in range(0, 256, 15)]
+    assert shades == sorted(shades, reverse=True)
+
+
+def test_the_plate_goes_and_ink_without_a_colour_of_its_own_follows_the_page():
+    svg = figure_svg(drawn())
+    assert is_figure(svg) and "#ffffff" in svg
+    dark = fit(svg, DARK)
+    assert 'id="patch_1"' in svg and 'id="patch_1"' not in dark and "#000000" not in dark
+    assert re.match(r'<svg [^>]*fill="#f2f2f2"', dark)
+    assert "#1f77b4" in svg and "#1f77b4" in dark, "blue stays blue"
+
+
+def test_letters_on_coloured_ground_keep_their_colour():
+    figure, (left, right) = plt.subplots(1, 2)
+    left.imshow(np.eye(2))
+    left.text(0, 0, "cell", color="#010203")
+    right.bar([0], [1], color="#0072B2")
+    right.text(0, 0.5, "bar", color="#040506")
+    right.text(0, 2, "outside", color="#070809")
+    right.set_ylim(0, 3)
+    dark = fit(figure_svg(figure), DARK)
+    assert "#010203" in dark and "#040506" in dark and "#070809" not in dark
+
+
+def test_a_white_box_behind_letters_takes_the_colour_of_the_dark_page():
+    figure, ax = plt.subplots()
+    ax.text(0.5, 0.5, "boxed", bbox={"fc": "white", "ec": "none"})
+    assert "#ffffff" not in fit(figure_svg(figure), DARK)
+
+
+def test_equal_figures_give_equal_text_without_a_date():
+    assert figure_svg(drawn()) == figure_svg(drawn())
+    assert not re.search(r"<dc:date>|20\d\d-\d\d", figure_svg(drawn()))
+
+
+def test_very_many_points_become_pixels():
+    few, many = figure_svg(drawn(100)), figure_svg(drawn(20_000))
+    assert "<image" not in few and "<image" in many
+    assert len(many) < 200_000
+
+
+def test_small_letters_of_a_wide_figure_are_enlarged():
+    figure = drawn(figsize=(14.8, 3))
+    note = figure.axes[0].text(0, 0, "note", fontsize=5)
+    large = figure.axes[0].text(0, 1, "large", fontsize=20)
+    figure_svg(figure)
+    assert note.get_fontsize() == 2 * SMALLEST and large.get_fontsize() == 20
+
+
+def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_stay(tmp_path: Path):
+    images = tmp_path / "_images"
+    images.mkdir()
+    (images / "a.svg").write_text(figure_svg(drawn()))
+    (images / "logo.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    page = tmp_path / "notebooks" / "01.html"
+    page.parent.mkdir()
+    logo = '<img alt="logo" src="../_images/logo.svg">'
+    page.write_text(f'<p><img alt="a &amp; b" class="wide" src="../_images/a.svg" />{logo}</p>')
+    finish(page, images)
+    tags = re.findall("<img[^>]*>", page.read_text())
+    assert [re.search('class="([^"]*)"', tag)[1] for tag in tags[:2]] == ["wide in-light", "wide in-dark dark-light"]
+    assert all('alt="a &amp; b"' in tag and re.search(r'width="\d+" height="\d+"', tag) for tag in tags[:2])
+    assert tags[2] == logo
+    sources = [re.search('src="([^"]*)"', tag)[1] for tag in tags[:2]]
+    light, dark = ((page.parent / source).read_text() for source in sources)
+    assert light != dark and 'id="patch_1"' not in light
+
+
+def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
+    arrow = '<summary><span class="toctree-toggle" role="presentation"><i></i></span></summary>'
+    assert accessible(arrow).startswith('<summary aria-label="sections of this chapter"><span class="toctree-toggle"')
+    assert accessible('<div role="list" class="citation-list">') == '<div class="citation-list">'
+    signature = '<dl>\n<dd><em class="sig-param">a</em>,</dd>\n<dd><em class="sig-param">b</em>,</dd>\n</dl>'
+    assert "<dl>" not in accessible(signature) and accessible(signature).count('<div class="sig-line">') == 2
+    assert accessible("<dl><dt>a</dt><dd>b</dd></dl>") == "<dl><dt>a</dt><dd>b</dd></dl>", "a list of definitions stays"
+    assert accessible('<section id="proof-content"><p>') == "<section><p>"
+    assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"

@@ -1,0 +1,144 @@
+"""The book in one screen: counts and findings reach README and first page unchanged; README follows from results/."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from btcnb import paper
+from btcnb.book.front_pipeline import ANGLES, OWNER, pipeline_html, steps
+from btcnb.book.summary import ICONS, Summary, bar_html, findings_myst, read_summary, readme_block, summarise
+from btcnb.build.errors import UsageError
+from btcnb.build.front import COLLAPSE, PIPELINE, front_page
+from btcnb.build.project import Project
+from btcnb.build.summarising import PICTURES, VERDICTS, read_verdicts, readme_text, verdicts_of
+from btcnb.errors import DataError
+from btcnb.experiments.headlines import Headline, headlines
+from btcnb.paper.kinds import Chapter
+from btcnb.paper.scoreboard import OUTCOMES
+
+ROOT = Path(__file__).parents[2]
+COUNTS = {"reproduced": 3, "true by construction": 1, "partly": 2, "not reproduced": 0, "cannot be tested here": 4}
+SUMMARY = Summary(COUNTS, dict.fromkeys(COUNTS, 1), (("How pure?", "DP 0.500 (0.475 to 0.525), S_max <b>."),))
+SVG = "<svg><title>t</title><desc>3 addresses of 2 owners, one *user*.</desc></svg>"
+TIMED = "10"
+"""The chapter whose verdicts rest on times measured while it runs: another machine may judge otherwise."""
+
+
+def test_a_board_is_counted_by_outcome_and_importance() -> None:
+    outcomes = ["partly", "reproduced", "reproduced", "not reproduced"]
+    board = pd.DataFrame({"outcome": outcomes, "importance": ["high", "high", "low", "low"]})
+    found = summarise(board, [Headline("Why?", "Because.")])
+    assert [found.counts[name] for name in OUTCOMES] == [2, 0, 1, 1, 0] and found.claims == 4
+    assert [found.important[name] for name in OUTCOMES] == [1, 0, 1, 0, 0]
+    assert found.findings == (("Why?", "Because."),)
+
+
+def test_every_outcome_has_its_sign() -> None:
+    assert tuple(ICONS) == OUTCOMES
+
+
+def test_a_record_gives_the_same_summary_back() -> None:
+    assert read_summary([{"kind": "verdict"}, {"kind": "summary", **SUMMARY.record()}]) == SUMMARY
+    assert read_summary([{"kind": "verdict"}]) is None
+    with pytest.raises(DataError, match="build the chapter again"):
+        read_summary([{"kind": "summary", "counts": {}, "important": {}, "findings": []}])
+
+
+def test_the_bar_says_in_words_what_it_shows() -> None:
+    page = bar_html(SUMMARY)
+    assert 'aria-label="Verdicts on 10 claims: 3 reproduced, 1 true by construction, 2 partly, 0 not' in page
+    assert page.count("flex-grow:") == 4, "nothing is drawn for no claims"
+    assert '<span class="partly" style="flex-grow:2"><i>2</i></span>' in page
+    assert "✘ not reproduced: <b>0</b>" in page
+
+
+def test_the_readme_has_a_bar_of_characters_a_verdict() -> None:
+    lines = readme_block(SUMMARY).splitlines()
+    assert f"| ✔ reproduced | 3 | 1 | {'█' * 30} |" in lines and "| ✘ not reproduced | 0 | 1 |  |" in lines
+    assert lines[-1] == "1. **How pure?** DP 0.500 (0.475 to 0.525), S_max <b>."
+    assert findings_myst(SUMMARY) == "1. **How pure?** DP 0.500 (0.475 to 0.525), <i>S</i><sub>max</sub> &lt;b&gt;."
+
+
+def test_the_first_page_is_filled_in() -> None:
+    files = {COLLAPSE: SVG.encode(), PIPELINE: b"<ol></ol>"}
+    text = "A\n\n% front: collapse\n\n% front: pipeline\n\n% front: verdicts\n\n% front: findings\n\nZ\n"
+    page = front_page(text, files, [{"kind": "summary", **SUMMARY.record()}])
+    assert "% front" not in page and page.count("```{raw} html") == 3
+    assert "<figcaption>3 addresses of 2 owners, one <em>user</em>.</figcaption>" in page
+    assert "1. **How pure?**" in page
+    assert front_page(text, files, []).count("has not been executed in this build") == 2
+    with pytest.raises(UsageError, match="`btcnb summary` makes it"):
+        front_page(text, {}, [])
+    with pytest.raises(UsageError, match="`% front: sculpture` is none of"):
+        front_page("% front: sculpture", files, [])
+
+
+def test_the_steps_of_the_method_are_drawn_from_one_example() -> None:
+    pages = {number: f"{number}.html" for number in ("01", "02", "03", "08", "09", "13")}
+    page = pipeline_html(pages)
+    assert re.findall(r'href="(\d\d)', page) == ["01", "02", "03", "08", "09", "13"]
+    assert len(OWNER) == len(ANGLES)
+    tree, cut = steps()[4].picture, steps()[5].picture
+    assert tree.count("<path") == len(OWNER) - 1, "eight leaves, seven merges"
+    assert tree.count('stroke-dasharray="5 3"') == 1, "one of them lies above λ"
+    assert cut.count('rx="12"') == 2, "and its cut makes two users"
+
+
+def test_the_first_page_links_every_chapter_and_every_page_around_them() -> None:
+    text = (ROOT / "book" / "intro.md").read_text("utf-8")
+    contents = re.findall(r"- file: (\S+)", (ROOT / "_toc.yml").read_text("utf-8"))
+    assert len(contents) > 20
+    for document in contents:
+        name = f"/{document}" if document.startswith("notebooks/") else document.removeprefix("book/")
+        assert re.search(rf"\{{doc\}}`([^`]*<)?{re.escape(name)}>?`", text), document
+    assert set(re.findall(r"^% front: (\w+)$", text, re.MULTILINE)) >= {"collapse", "pipeline", "verdicts", "findings"}
+
+
+def test_the_readme_says_what_the_records_say() -> None:
+    """`btcnb summary` writes the README; whoever commits records runs it."""
+    assert readme_text(Project(ROOT), headlines) == (ROOT / "README.md").read_text("utf-8")
+
+
+def test_every_claim_that_a_chapter_judges_has_a_recorded_verdict() -> None:
+    own = [(each.id, each.chapter) for each in paper.claims() if isinstance(each.rule, Chapter)]
+    assert [(id, chapter) for id, chapter, _ in read_verdicts(ROOT / VERDICTS)] == own
+
+
+def test_a_damaged_list_of_verdicts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "verdicts.csv").write_text("id,chapter,verdict\nC001,03,perhaps\n")
+    with pytest.raises(DataError, match="hold something else"):
+        read_verdicts(tmp_path / "verdicts.csv")
+    assert read_verdicts(tmp_path / "none.csv") == []
+
+
+def test_the_pictures_of_the_first_page_are_those_that_code_draws() -> None:
+    for name, make in PICTURES.items():
+        assert (ROOT / name).read_text("utf-8") == make(), f"{name}: `btcnb summary` draws it"
+
+
+@pytest.mark.book
+def test_recorded_verdicts_are_those_of_the_build() -> None:
+    """Of the preset quick; a chapter that measures times may judge otherwise on another machine."""
+    output = Project(ROOT).output("quick")
+    built = [line for line in verdicts_of(output) if line[1] != TIMED]
+    if not built:
+        pytest.skip("the book has not been built: make book")
+    recorded = [line for line in read_verdicts(ROOT / VERDICTS) if line[1] != TIMED]
+    assert built == recorded, "`btcnb summary` records the verdicts of a build"
+
+
+@pytest.mark.book
+def test_the_rendered_first_page_shows_the_summary_and_is_light() -> None:
+    folder = Project(ROOT).output("quick").html("full") / "book"
+    if not folder.exists():
+        pytest.skip("the book has not been built: make book")
+    page = (folder / "intro.html").read_text("utf-8")
+    assert 'class="verdict-bar"' in page and 'class="pipeline"' in page and "% front" not in page
+    assert page.count('role="img"') >= 2 and "<title>" in page
+    for link in re.findall(r'<li><a href="(\.\./notebooks/[^"]+)">', page):
+        assert (folder / link).resolve().exists(), link
+    assert len(page.encode()) < 200_000
