@@ -157,6 +157,7 @@ def _file(folder: Path, title: str, body: str) -> str:
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>{html.escape(title)}</title>
 <style>{css}</style>
 {_mathjax(folder)}
