@@ -18,9 +18,9 @@
     });
   }
   let waiting;
-  function soon() {
-    clearTimeout(waiting);
-    waiting = setTimeout(settle, 150);
+  function soon() {  // once a frame, however often a window tells that it changes
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(settle);
   }
   window.addEventListener("load", () => (window.MathJax?.startup?.promise || Promise.resolve()).then(settle));
   window.addEventListener("resize", soon);

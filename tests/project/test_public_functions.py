@@ -150,6 +150,8 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "id": "C001",
         },
     ),
+    "book.check": (book.check, {"name": "ex-04-ward", "answer": ([0.0, 1.0, 2.0], [0, 0, 1])}),
+    "book.solved": (book.solved, {"name": "ex-14-draws", "answer": "no", "wrong": "yes"}),
     "book.data_source": (book.data_source, {"source": "text"}),
     "book.escape": (book.escape, {"text": "<b>"}),
     "book.glue": (book.glue, {"key": "k", "value": 1.5, "form": "{:.1f}"}),

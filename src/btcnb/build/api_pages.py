@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from btcnb.book.text import code, escape
+from btcnb.book.inline import inline_myst
+from btcnb.book.text import code
 from btcnb.build.api_source import Entry, Member, module_doc, public_entries
 
 ROOMS = {
@@ -152,4 +153,4 @@ def _linked(text: str, names: Names) -> str:
         full = names.get(found["code"])
         return f"{{py:obj}}`{found['code']} <{full}>`" if full else found[0]
 
-    return _CODE.sub(link, escape(text))
+    return _CODE.sub(link, inline_myst(text))

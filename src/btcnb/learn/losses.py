@@ -29,7 +29,8 @@ def info_nce(
     anchor (B, d), positive (B, d), negatives (B, p, d): unit rows, so that dot products are cosines. Returns the mean
     over anchors, their sum, or (`none`) one value each, (B,).
 
-    −log(e^s / (e^s + Σ e^{n_i})) = log(1 + Σ e^{n_i − s}): written so, a loss near zero keeps its digits.
+    With s the positive's dot product over τ and n those of the negatives,
+    −log(exp s / (exp s + Σ exp n)) = log(1 + Σ exp(n − s)): written so, a loss near zero keeps its digits.
 
     robustness: q. With P the probability that the loss gives to the positive, 0 is −log P (the paper's), anything above
         is the generalised cross-entropy (1 − P^q) / q, whose pull on a positive is P^q times the paper's: pairs that
