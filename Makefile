@@ -33,8 +33,7 @@ unit: setup  ## tests that need no built book
 	@$(BIN)/pytest -n 2 -m "not book"
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
-	@$(BIN)/btcnb build --preset quick --jobs $(JOBS)
-	@$(BIN)/btcnb build --preset quick --edition student
+	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
 	@$(BIN)/pytest -n 2 -m book
 
 pair: setup  ## write the .ipynb pairs of the text notebooks

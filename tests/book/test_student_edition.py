@@ -25,7 +25,7 @@ pytestmark = [
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", re.sub(r"<[^>]+>|\{[\w:]+\}|\$[^$\n]*\$", " ", html.unescape(text)))
+    return re.findall(r"\w+", re.sub(r"</?[a-zA-Z!][^<>]*>|\{[\w:]+\}|\$[^$\n]*\$", " ", html.unescape(text)))
 
 
 @cache

@@ -2,8 +2,8 @@
 
 Every drawn figure is there twice, for the light page and for the dark one: the style sheet shows the picture of class
 `in-light` or the one of class `in-dark` (the theme's own pair of classes hides the caption as well). Pictures that an
-interactive figure carries inside its HTML become files too: the pages stay small. And what theme and Sphinx forget to
-tell a screen reader is told.
+interactive figure carries inside its HTML become files too: the pages stay small. What theme and Sphinx forget to tell a
+screen reader is told. And signs come from one font only: the theme loads them three times over, two megabytes a page.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _HEIGHT = re.compile(r'<svg\b[^>]*?\bheight="([\d.]+)pt"', re.S)
 _ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param".*?</dd>\s*)+)</dl>', re.S)
 _SHARED = re.compile(r'(<(?:section|div)\b[^>]*?) id="(?:exercise|solution|proof)-content"')
+_SIGNS = re.compile(
+    r'\s*(?:<script src="[^"]*/fontawesome/[^"]*\.js[^"]*"></script>|<link rel="preload" as="font"[^>]*/fontawesome/[^>]*>)'
+)
 _CLASSES = {"light": "in-light", "dark": "in-dark dark-light"}  # the theme dims what is not of class dark-light
 _POINT = 4 / 3  # pixels
 
@@ -31,7 +34,7 @@ _POINT = 4 / 3  # pixels
 def finish(page: Path, images: Path) -> None:
     """Finish the HTML file `page`; pictures go into `images`, a folder beside the first page."""
     text = page.read_text(encoding="utf-8")
-    new = accessible(two_schemes(text, page, images))
+    new = light(accessible(two_schemes(text, page, images)))
     if new != text:
         page.write_text(new, encoding="utf-8")
 
@@ -53,6 +56,11 @@ def accessible(text: str) -> str:
     text = _ARROW.sub(r'<summary aria-label="sections of this chapter">\1', text)
     text = _SHARED.sub(r"\1", text)
     return text.replace('<div role="list" class="citation-list">', '<div class="citation-list">')
+
+
+def light(text: str) -> str:
+    """A page that fetches the font of signs when it shows one, and neither the same as a script nor the logos' font."""
+    return _SIGNS.sub("", text).replace('class="fab fa-github"', 'class="fas fa-code-branch"')
 
 
 def _lines(found: re.Match[str]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import nbformat
 from filelock import FileLock, Timeout
@@ -35,7 +36,7 @@ from btcnb.build.progress import Progress, duration
 from btcnb.build.project import Edition, Output, Project
 from btcnb.build.provenance import commit, duration_words, machine, versions
 from btcnb.build.records import take_records, write_records
-from btcnb.build.render import render
+from btcnb.build.render import Rendered, render
 from btcnb.build.status import ChapterState
 from btcnb.build.times import record_times
 from btcnb.build.worker import CellStarted, Event, Failed, Finished, Job
@@ -54,7 +55,7 @@ class Request:
     options: tuple[str, ...] = ()
     params: Path | None = None
     jobs: int = 1
-    edition: Edition = "full"
+    edition: Edition | Literal["both"] = "full"
     force: bool = False
     pages: bool = True  # False: execute only
     record_times: bool = False  # keep the running times for the chapters' cards
@@ -299,14 +300,29 @@ def _report_failures(build: _Build) -> None:
 
 
 def _make_pages(build: _Build) -> Path:
+    """Render the editions asked for, each in a process of its own; returns the first page of the first."""
     request, progress = build.request, build.progress
+    editions: tuple[Edition, ...] = ("full", "student") if request.edition == "both" else (request.edition,)
     states = list(_states(build, build.chapters))
-    complete = assemble(build.project, build.output, request.preset, request.edition, states)
+    executed = [assemble(build.project, build.output, request.preset, edition, states) for edition in editions]
+    complete = all(executed)
     if not complete:
         missing = ", ".join(state.chapter.name for state in states if not state.stamp)
         progress.say(f"Not executed yet, so without results in the pages: {missing}.")
     progress.working("rendering the pages …")
-    rendered = render(build.project, build.output, request.edition, complete, progress.tick)
+    with ThreadPoolExecutor() as pool:  # the first here, where an interrupt is heard
+        others = [pool.submit(render, build.project, build.output, each, complete, _silent) for each in editions[1:]]
+        first = render(build.project, build.output, editions[0], complete, progress.tick)
+    for rendered in (first, *(other.result() for other in others)):
+        _told(rendered, progress)
+    return first.page
+
+
+def _silent() -> None:
+    """For an edition that is rendered beside another one."""
+
+
+def _told(rendered: Rendered, progress: Progress) -> None:
     if rendered.fresh:
         progress.say(f"Pages rendered in {duration_words(rendered.seconds)}.")
     else:
@@ -315,4 +331,3 @@ def _make_pages(build: _Build) -> Path:
         progress.note("\n".join(rendered.warnings))
         number = count(len(rendered.warnings), "warning")
         progress.say(f"{number} tolerated because some chapters are not executed (see the log).")
-    return rendered.page

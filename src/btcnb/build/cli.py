@@ -192,7 +192,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--jobs", "-j", type=int, default=1, metavar="N", help="chapters executed at a time (1)")
     command.add_argument(
-        "--edition", choices=("full", "student"), default="full", help="student: without the solutions (full)"
+        "--edition", choices=("full", "student", "both"), default="full", help="student: without the solutions (full)"
     )
     command.add_argument("--force", action="store_true", help="execute chapters even if nothing changed")
     command.add_argument("--no-pages", action="store_true", help="execute only, render nothing")
