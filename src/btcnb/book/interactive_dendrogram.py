@@ -286,9 +286,10 @@ def _leaf(
         shown = f"{names[position]} · {groups[position]}"
     if step < 7:
         return dot
-    turn = f"translate({x:.1f} {floor + 18}) rotate(-90)" if step < 22 else f"translate({x:.1f} {floor + 28})"
-    anchor = "end" if step < 22 else "middle"
     size = min(11.0, step + 2)
+    upright = step < max(22.0, 0.62 * size * len(shown))  # about the width of the word
+    turn = f"translate({x:.1f} {floor + 18}) rotate(-90)" if upright else f"translate({x:.1f} {floor + 28})"
+    anchor = "end" if upright else "middle"
     style = f'text-anchor="{anchor}" font-size="{size:.0f}" fill="currentColor"'
     return f'{dot}<text transform="{turn}" {style}>{html.escape(shown)}</text>'
 
