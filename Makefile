@@ -30,11 +30,11 @@ types: setup
 	@$(BIN)/mypy
 
 unit: setup  ## tests that need no built book
-	@$(BIN)/pytest -n 2 -m "not book"
+	@$(BIN)/pytest -n 2 -m "not book and not nightly"
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
-	@$(BIN)/pytest -n 2 -m book
+	@$(BIN)/pytest -n 2 -m "book and not nightly"
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair

@@ -1,7 +1,7 @@
 // Faults that axe-core calls serious or critical, as short descriptions.
-// coloursOnly: nothing but the contrast of texts. It is judged at some words for each pair of ink and ground: a page has
-// thousands of words, and some dozen such pairs.
-async (coloursOnly) => {
+// colours: the contrast of texts. It is judged at some words for each pair of ink and ground: a page has thousands of
+// words, and some dozen such pairs. rest: all other rules.
+async ({colours, rest}) => {
   const grounds = new Map();
   const ground = (element) => {
     if (!element) return "page";
@@ -27,11 +27,9 @@ async (coloursOnly) => {
 
   const options = {resultTypes: ["violations"], preload: false};
   const contrast = {...options, runOnly: {type: "rule", values: ["color-contrast"]}};
-  const found = (await axe.run({include: [...new Set(some)]}, contrast)).violations;
-  if (!coloursOnly) {
-    const rest = {...options, rules: {"color-contrast": {enabled: false}}};
-    found.push(...(await axe.run(document, rest)).violations);
-  }
+  const others = {...options, rules: {"color-contrast": {enabled: false}}};
+  const found = colours ? (await axe.run({include: [...new Set(some)]}, contrast)).violations : [];
+  if (rest) found.push(...(await axe.run(document, others)).violations);
   const said = (node) => `${node.html.slice(0, 140)} | ${(node.any[0]?.message || "").slice(0, 160)}`;
   return found
     .filter((fault) => ["serious", "critical"].includes(fault.impact))

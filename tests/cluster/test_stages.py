@@ -92,7 +92,7 @@ def test_equal_rows_merge_at_height_zero() -> None:
     assert (linkage(X)[:, 2] == [0.0] * 448 + [1.0] * 3).all()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     hnp.arrays(
         np.float64,

@@ -258,7 +258,9 @@ def test_a_killed_sweep_loses_only_what_was_running(tmp_path: Path) -> None:
     assert sorted(name for name, _ in ran(tmp_path)).count("plain/1") == 1
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.nightly)]
+)
 def test_an_interrupted_sweep_says_so_and_takes_its_workers_along(tmp_path: Path, number: int, code: int) -> None:
     grid_file(tmp_path, ["plain", "waits"], seeds=1)
     process = command(tmp_path)

@@ -2,8 +2,8 @@
 
 Every drawn figure is there twice, for the light page and for the dark one: the style sheet shows the picture of class
 `in-light` or the one of class `in-dark` (the theme's own pair of classes hides the caption as well). Pictures that an
-interactive figure carries inside its HTML become files too: the pages stay small. What theme and Sphinx forget to tell a
-screen reader is told. And signs come from one font only: the theme loads them three times over, two megabytes a page.
+interactive figure carries inside its HTML become files too: the pages stay small. What theme and Sphinx forget to tell
+a screen reader is told. And signs come from one font only: the theme loads them three times, two megabytes a page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ARROW = re.compile(r'<summary>(<span class="toctree-toggle")')
 _SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param".*?</dd>\s*)+)</dl>', re.S)
 _SHARED = re.compile(r'(<(?:section|div)\b[^>]*?) id="(?:exercise|solution|proof)-content"')
 _SIGNS = re.compile(
-    r'\s*(?:<script src="[^"]*/fontawesome/[^"]*\.js[^"]*"></script>|<link rel="preload" as="font"[^>]*/fontawesome/[^>]*>)'
+    r'\s*(?:<script src="[^"]*/fontawesome/[^"]*\.js[^"]*"></script>'
+    r'|<link rel="preload" as="font"[^>]*/fontawesome/[^>]*>)'
 )
 _CLASSES = {"light": "in-light", "dark": "in-dark dark-light"}  # the theme dims what is not of class dark-light
 _POINT = 4 / 3  # pixels
