@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from btcnb.book.figure_svg import SMALLEST, figure_svg
 from btcnb.book.inks import DARK, LIGHT, contrast, fit, fitted, is_figure
-from btcnb.book.sphinx_finish import accessible, finish
+from btcnb.book.sphinx_finish import accessible, finish, light
 
 Draw = Callable[..., Figure]
 COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
@@ -137,3 +137,16 @@ def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
     assert accessible("<dl><dt>a</dt><dd>b</dd></dl>") == "<dl><dt>a</dt><dd>b</dd></dl>", "a list of definitions stays"
     assert accessible('<section id="proof-content"><p>') == "<section><p>"
     assert accessible("<details><summary>Hint</summary></details>") == "<details><summary>Hint</summary></details>"
+
+
+def test_signs_are_fetched_once_and_when_shown():
+    page = """<head>
+<link href="../_static/vendor/fontawesome/6.5.2/css/all.min.css" rel="stylesheet" />
+<link rel="preload" as="font" type="font/woff2" crossorigin href="../_static/vendor/fontawesome/6.5.2/webfonts/a.woff2" />
+<link rel="preload" as="script" href="../_static/scripts/bootstrap.js" />
+<script src="../_static/vendor/fontawesome/6.5.2/js/all.min.js?digest=1"></script>
+<script src="../_static/btcnb.js"></script></head><i class="fab fa-github"></i>"""
+    left = light(page)
+    assert "all.min.css" in left and "bootstrap.js" in left and "btcnb.js" in left
+    assert "all.min.js" not in left and "woff2" not in left and 'class="fas fa-code-branch"' in left
+    assert light(left) == left
