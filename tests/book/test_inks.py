@@ -142,7 +142,7 @@ def test_what_has_no_name_gets_one_and_a_list_without_items_is_none():
 def test_signs_are_fetched_once_and_when_shown():
     page = """<head>
 <link href="../_static/vendor/fontawesome/6.5.2/css/all.min.css" rel="stylesheet" />
-<link rel="preload" as="font" type="font/woff2" crossorigin href="../_static/vendor/fontawesome/6.5.2/webfonts/a.woff2" />
+<link rel="preload" as="font" type="font/woff2" href="../_static/vendor/fontawesome/6.5.2/webfonts/a.woff2" />
 <link rel="preload" as="script" href="../_static/scripts/bootstrap.js" />
 <script src="../_static/vendor/fontawesome/6.5.2/js/all.min.js?digest=1"></script>
 <script src="../_static/btcnb.js"></script></head><i class="fab fa-github"></i>"""
