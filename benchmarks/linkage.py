@@ -5,11 +5,12 @@
     python benchmarks/linkage.py --sizes 65000 200000 1000000 --only-trained   # the long record
 
 To reach: at 20,000 points at least 6 times faster than pdist + fastcluster in the same run, with at most 1/8 of its
-extra memory; 65,000 points within 60 s and 1.5 GB extra; heights within 1e-6 of SciPy's and equal partitions at
-100 cuts away from ties. With --sizes also whole trees of trained embeddings (rows of a simulated test graph of size
-paper, some or all) and, up to --hard rows, of uniform directions, where nothing can be left out; a million rows within
-15 minutes on two idle cores. A run that was killed goes on: sizes that are done are read from the folder, the one that
-was not from its checkpoint, and then its seconds are those since. Writes results/benchmarks/linkage.json.
+extra memory; 65,000 points within 60 s and 1.5 GB extra; heights within 1e-6 of SciPy's and equal partitions at 100
+cuts away from ties. With --sizes also whole trees of trained embeddings (rows of simulated graphs of size paper: the
+test graph, and what it lacks from the first training graph) and, up to --hard rows, of uniform directions, where
+nothing can be left out; a million rows within 15 minutes on two idle cores. A run that was killed goes on: sizes that
+are done are read from the folder, the one that was not from its checkpoint, and then its seconds are those since.
+Writes results/benchmarks/linkage.json.
 """
 
 from __future__ import annotations
@@ -91,14 +92,21 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def trained_rows(n: int, folder: str) -> Any:
-    """n rows of the embedded test graph of size paper, drawn by a fixed seed; made once, kept in the folder."""
-    path = Path(folder) / "trained_rows.npy"
+    """n rows of the embedded test graph of size paper, drawn by a fixed seed; more than it has come from `train1`."""
+    X = embedded_rows("test", folder)
+    if n > len(X):
+        X = np.concatenate([X, embedded_rows("train1", folder)])
+    return np.ascontiguousarray(X[np.sort(np.random.default_rng(0).permutation(len(X))[:n])])
+
+
+def embedded_rows(split: str, folder: str) -> Any:
+    """All rows of an embedded graph of size paper; made once, kept in the folder."""
+    path = Path(folder) / f"trained_rows_{split}.npy"
     if not path.exists():
         from _embedded import embedded, graph_and_model
 
-        np.save(path, embedded(*graph_and_model("paper", "test")))
-    X = np.load(path, mmap_mode="r")
-    return np.ascontiguousarray(X[np.sort(np.random.default_rng(0).permutation(len(X))[:n])])
+        np.save(path, embedded(*graph_and_model("paper", split)))
+    return np.load(path, mmap_mode="r")
 
 
 def whole(shape: str, n: int, folder: str) -> dict[str, Any]:

@@ -98,6 +98,8 @@ def test_the_largest_tree_within_memory() -> None:
     ]
     assert largest_tree([*trees, {"task": "agreement", "stage": "ours", "n": 70}], 10.0) == 10
     assert largest_tree(trees, 100.0) == 50 and largest_tree(trees, 1.0) == 0
+    whole = {"task": "whole tree", "stage": "ours", "n": 100, "rows": 80, "peak_mb": 9.0}
+    assert largest_tree([*trees, whole], 10.0) == 80, "asked for 100, there were 80"
 
 
 def test_the_gain_by_labels_is_paired_by_world() -> None:

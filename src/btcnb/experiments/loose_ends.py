@@ -233,8 +233,8 @@ def evaluation_shares(records: Records) -> Shares:
 
 def largest_tree(records: Records, at_most_mb: float) -> int:
     """The most leaves of one recorded dendrogram that was grown within so much memory; 0: none."""
-    trees = [e for e in records if e.get("task") == "average linkage" and e["stage"] == "ours"]
-    return max((int(entry["n"]) for entry in trees if entry["peak_mb"] <= at_most_mb), default=0)
+    trees = [e for e in records if e.get("task") in {"average linkage", "whole tree"} and e["stage"] == "ours"]
+    return max((int(entry.get("rows", entry["n"])) for entry in trees if entry["peak_mb"] <= at_most_mb), default=0)
 
 
 # ---- labels
