@@ -1,6 +1,6 @@
 // Faults that axe-core calls serious or critical, as short descriptions.
 // colours: the contrast of texts. It is judged at some words for each pair of ink and ground: a page has thousands of
-// words, and some dozen such pairs. rest: all other rules.
+// words, and some dozen such pairs. rest: all other rules, or those that are named.
 async ({colours, rest}) => {
   const grounds = new Map();
   const ground = (element) => {
@@ -27,7 +27,9 @@ async ({colours, rest}) => {
 
   const options = {resultTypes: ["violations"], preload: false};
   const contrast = {...options, runOnly: {type: "rule", values: ["color-contrast"]}};
-  const others = {...options, rules: {"color-contrast": {enabled: false}}};
+  const others = Array.isArray(rest)
+    ? {...options, runOnly: {type: "rule", values: rest}}
+    : {...options, rules: {"color-contrast": {enabled: false}}};
   const found = colours ? (await axe.run({include: [...new Set(some)]}, contrast)).violations : [];
   if (rest) found.push(...(await axe.run(document, others)).violations);
   const said = (node) => `${node.html.slice(0, 140)} | ${(node.any[0]?.message || "").slice(0, 160)}`;

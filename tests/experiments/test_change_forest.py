@@ -209,6 +209,7 @@ def test_folds_never_predict_a_cluster_they_were_fitted_on() -> None:
     assert 0.6 <= threshold <= 1 and 0 <= rate <= 1
 
 
+@pytest.mark.nightly
 def test_numbers_are_the_same_in_every_process() -> None:
     code = (
         "from payments import chain_of; from btcnb.experiments.change_forest import *;"

@@ -277,6 +277,7 @@ print(json.dumps(trial().numbers()))
 """
 
 
+@pytest.mark.nightly
 def test_another_process_finds_the_same_numbers() -> None:
     here = Path(__file__).parent
     done = subprocess.run(

@@ -78,6 +78,7 @@ def test_runs_of_lost_workers_go_on_elsewhere_or_are_given_up(tmp_path: Path, cl
     assert errors == {"fails": "ValueError: two lines", "killed": "its workers were lost again and again."}
 
 
+@pytest.mark.nightly
 def test_a_scheduler_that_goes_away_fails_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in the manual: a scheduler and a worker, each a process; the scheduler is killed while the worker works."""
     monkeypatch.setenv("SWEEP_FAKES", str(tmp_path))

@@ -273,6 +273,7 @@ def test_an_interrupted_sweep_says_so_and_takes_its_workers_along(tmp_path: Path
     assert states(tmp_path) == {"plain/1": "done"} and out.count("seed 1") == 1
 
 
+@pytest.mark.nightly
 def test_two_sweeps_on_one_file_share_the_work(tmp_path: Path) -> None:
     grid_file(tmp_path, ["waits a", "waits b", "plain", "better"])
     both = [command(tmp_path) for _ in range(2)]
