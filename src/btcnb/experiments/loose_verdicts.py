@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from btcnb.data import Source
+from btcnb.digits import number
 from btcnb.experiments import loose_ends as measure
 from btcnb.experiments.loose_ends import LINEAR
 from btcnb.experiments.recipe import recipe
@@ -216,7 +217,12 @@ def labels(records: pd.DataFrame | None) -> End:
         claim,
         where,
         (half > abs(gain.mean) / 2, half > abs(gain.mean)),
-        f"by labels, balanced accuracy changes by {gain.mean:+.1f} points ({gain.low:+.1f} to {gain.high:+.1f}) over "
+        f"by labels, balanced accuracy changes by {_points(gain.mean)} points ({_points(gain.low)} to "
+        f"{_points(gain.high)}) over "
         f"{gain.count} simulated worlds: half the interval is {half / max(abs(gain.mean), 1e-9):.1f} times the change",
         (gain.mean, half),
     )
+
+
+def _points(value: float) -> str:
+    return number(value, "{:+.1f}").replace("-", "−")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from btcnb.digits import number
 from btcnb.experiments.tables_of_sweeps import NOT_RUN, by_seed, estimates, label
 from btcnb.paper.records import FEWEST_SEEDS
 
@@ -26,8 +27,8 @@ def direction(low: float, high: float) -> str:
 def answer(lines: pd.DataFrame) -> str:
     """Differences of one pair in words: `clearly lower in DP (−0.101) and ARI (−0.311); not clearly different in NMI
     (+0.002)`; lines of `differences`, metrics without a number left out."""
-    numbers = [f"{mean:+.3f}".replace("-", "−") for mean in lines["mean"]]
-    told = [f"{metric} ({number})" for metric, number in zip(lines["metric"], numbers, strict=True)]
+    numbers = [number(mean, "{:+.3f}").replace("-", "−") for mean in lines["mean"]]
+    told = [f"{metric} ({mean})" for metric, mean in zip(lines["metric"], numbers, strict=True)]
     found = list(zip(_ways(lines), told, strict=True))
     groups = {way: [text for its, text in found if its == way] for way in (HIGHER, LOWER, UNCLEAR)}
     return "; ".join(f"{way} in {listed(texts)}" for way, texts in groups.items() if texts) or NOT_RUN
