@@ -145,7 +145,7 @@ def test_costs_keep_the_order_of_the_stages() -> None:
 def test_differences_in_words() -> None:
     lines = tables.differences(RUNS, [("directed", "gat")], ("DP", "ARI"))
     assert words.answer(lines) == "clearly lower in DP (−0.100) and ARI (−0.050)"
-    assert words.answer(tables.differences(RUNS, [("sage", "gat")], ("DP",))) == "not clearly different in DP (+0.000)"
+    assert words.answer(tables.differences(RUNS, [("sage", "gat")], ("DP",))) == "not clearly different in DP (0.000)"
     assert words.answer(tables.differences(RUNS, [("gcn", "gat")])) == "not yet run"
 
 
