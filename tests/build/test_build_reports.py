@@ -23,7 +23,8 @@ def test_a_benchmark_says_common_things_once_and_numbers_in_rows(tmp_path: Path)
     ]
     (tmp_path / "linkage.json").write_text(json.dumps(records))
     page = benchmarks_page(tmp_path, lambda name: None)
-    assert "## Linkage" in page
+    assert "## Average linkage" in page and "::::{dropdown} All numbers of linkage" in page
+    assert "<table" not in page, "no race among these records"
     assert "n 20,000:" in page
     assert "| stage | time (s) | peak memory (MB) |\n| :--- | ---: | ---: |\n| ours | 2.12 | 1,234 |" in page
     assert "| linkage | ratio | 8 |" in page

@@ -12,6 +12,7 @@ from btcnb.book.output import MARKS
 from btcnb.book.text import Markup, escape, number, pipe_table, without_credentials
 from btcnb.build.chapters import Chapter
 from btcnb.build.project import Project
+from btcnb.build.races import races_html
 from btcnb.store.reach import Package
 
 ENVIRONMENT = (
@@ -36,6 +37,20 @@ _HEADINGS = {
     "cpu_seconds": "CPU time (s)",
     "peak_mb": "peak memory (MB)",
     "start_mb": "before (MB)",
+}
+_TITLES = {
+    "blocks": "Reading blocks",
+    "coarse": "Coarse partition",
+    "data": "From simulator to graph",
+    "evaluation": "Scoring a model",
+    "linkage": "Average linkage, up to a million leaves",
+    "local_graphs": "Local graphs a second",
+    "neighbours": "Drawing neighbours",
+    "permutation": "Permutation test",
+    "purity": "Dendrogram purity",
+    "refine": "Refining clusters",
+    "silhouette": "Silhouettes",
+    "training_step": "A training step",
 }
 _OLDER = (
     ":::{warning}\nMeasured before the code that it measures was last changed; "
@@ -69,18 +84,22 @@ def benchmarks_page(folder: Path, current: Callable[[str], str | None]) -> str:
         "Measured side by side in one run, each stage in a process of its own, and kept under `results/benchmarks/`.",
         "Machines differ and are rarely idle: read ratios, not seconds. `python benchmarks/NAME.py` measures again.",
     ]
+    found: dict[str, Records] = {}
+    below: list[str] = []
     for path in sorted(folder.glob("*.json")):
-        lines += ["", f"## {path.stem.replace('_', ' ').capitalize()}", ""]
+        below += ["", f"## {_TITLES.get(path.stem, path.stem.replace('_', ' ').capitalize())}", ""]
         try:
             records: Records = [dict(entry) for entry in json.loads(path.read_text("utf-8"))]
         except (OSError, ValueError, TypeError, RecursionError) as error:
-            lines.append(f"`results/benchmarks/{path.name}` cannot be read: {escape(error)}.")
+            below.append(f"`results/benchmarks/{path.name}` cannot be read: {escape(error)}.")
             continue
+        found[path.stem] = records
         now = current(path.stem)
         if now is not None and any(entry.get(CODE) != now for entry in records):
-            lines += [_OLDER.replace("NAME", path.stem), ""]
-        lines += _section(records)
-    return "\n".join(lines) + "\n"
+            below += [_OLDER.replace("NAME", path.stem), ""]
+        below += [f"::::{{dropdown}} All numbers of {path.stem}", "", *_section(records), "::::"]
+    races = races_html(found)
+    return "\n".join([*lines, *(["", "```{raw} html", races, "```"] if races else []), *below]) + "\n"
 
 
 def verdicts_page(chapters: Iterable[tuple[Chapter, Records]]) -> str:
