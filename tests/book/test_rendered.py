@@ -61,7 +61,7 @@ def test_figures_are_captioned_and_drawn_for_both_schemes(page: str) -> None:
         assert [source.rsplit("-", 1)[-1] for source in drawn] == ["light.svg", "dark.svg"] * (len(drawn) // 2), drawn
         for source in drawn:
             svg = (pages.HTML / page).parent / source
-            assert svg.stat().st_size < 600_000, f"{source} is too heavy for a page"
+            assert svg.stat().st_size < 400_000, f"{source} is too heavy for a page"
             assert 'id="patch_1"' not in svg.read_text(), "a plate behind the figure"
 
 

@@ -168,7 +168,7 @@ def with_column(graph: AddressGraph, table: str, name: str, junk: Any) -> Addres
     return replace(graph, **{table: changed})
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=200)
 @given(st.sampled_from(NODE_COLUMNS[1:]), st.sampled_from(EDGE_COLUMNS[2:]), columns)
 def test_features_of_damaged_tables(node: str, edge: str, junk: Any) -> None:
     for function, table, name in ((features, "nodes", node), (edge_features, "edges", edge)):
@@ -193,7 +193,7 @@ def test_compiled_searches_never_see_unknown_nodes(side: str, node: int) -> None
 
 
 @pytest.mark.parametrize("name", CALLS)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=200)
 @given(data=st.data())
 def test_any_argument_gives_a_result_or_an_error_of_ours(name: str, data: st.DataObject) -> None:
     function, arguments = CALLS[name]

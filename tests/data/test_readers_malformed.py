@@ -251,7 +251,7 @@ def test_odd_values_in_tables(tmp_path, data, value):
     harmless(strange.validated)
 
 
-@settings(often, max_examples=10)  # each is passed to two dozen calls
+@settings(often, max_examples=20)  # each is passed to two dozen calls
 @given(odd)
 def test_odd_arguments(tmp_path, value):
     good = write_etl(story(), tmp_path / "t.jsonl")
