@@ -250,6 +250,18 @@ def test_the_example_changes_something() -> None:
     assert example("full: bool = True") == " -p full False"
     assert example("count: int = 0  # [0, 1]") == " -p count 1"
     assert example("label: str = 'x'") == ""
+    assert example("price_usd: float = 2.0  # USD\nworld: int = 7  # seed of the economies [0, 9]") == " -p world 8"
+    assert example("price_usd: float = 2.0  # USD\nsmallest: int = 8  # [3, 90]") == " -p smallest 16"
+
+
+@pytest.mark.parametrize(
+    "notebook", sorted((chapter.PROJECT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_every_chapter_can_be_run_again_with_something_changed(notebook: Path) -> None:
+    declared = chapter.parameters(notebook)
+    _, name, value = chapter._example(declared).split()
+    assert name not in chapter.OF_OWN_DATA
+    assert declared[name].parse(value) != declared[name].default
 
 
 CELL = "draws: int = 20  # draws [1, 100]\nshare: float = 0.5  # share\nsizes: tuple[int, ...] = (1, 2)"

@@ -107,6 +107,12 @@ def test_cells_say_what_is_missing() -> None:
     assert table.iloc[0].tolist()[:3] == ["GAT", "0.771 ± 0.004", "0.600 ± 0.100"]
 
 
+def test_few_worlds_have_a_level_and_no_spread() -> None:
+    assert tables.level(RUNS, "gat", "DP") == "0.600 ± 0.100"
+    assert tables.level(RUNS, "gcn", "DP") == "0.550"
+    assert tables.level(RUNS, "nobody", "DP") == tables.level(RUNS, "gat", "NMI") == "not yet run"
+
+
 def test_progress_counts_rows_that_can_be_judged() -> None:
     line = tables.progress({"ablation": (RUNS, ["gat", "gcn", "dgi"]), "none": (None, ["a"])}, 5, str)
     assert line["rows with enough worlds"].tolist() == ["1 of 3", "0 of 1"]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from btcnb.book.checking import check as check
     from btcnb.book.checking import solved as solved
     from btcnb.book.judging import judged as judged
+    from btcnb.book.looks import Look as Look
+    from btcnb.book.looks import first_look as first_look
     from btcnb.book.needs import whose as whose
     from btcnb.book.output import Row as Row
     from btcnb.book.output import Verdict as Verdict
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from btcnb.book.text import Markup as Markup
     from btcnb.book.text import escape as escape
     from btcnb.book.text import markup as markup
+    from btcnb.digits import count as count
     from btcnb.digits import number as number
     from btcnb.store import kept as kept
 
@@ -47,13 +50,14 @@ _NAMES = {
     "btcnb.book.chapter": "open_chapter",
     "btcnb.book.checking": "check solved",
     "btcnb.book.judging": "judged",
+    "btcnb.book.looks": "Look first_look",
     "btcnb.book.needs": "whose",
     "btcnb.book.output": "Row Verdict data_source glue in_the_paper record show table verdicts",
     "btcnb.book.reading": "real_data results",
     "btcnb.book.style": "COLOURS MARKERS PAPER_COLOUR mark_paper plot_style",
     "btcnb.book.telling": "power_of_ten recipe",
     "btcnb.book.text": "Markup escape markup",
-    "btcnb.digits": "number",
+    "btcnb.digits": "count number",
     "btcnb.store": "kept",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

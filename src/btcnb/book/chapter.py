@@ -22,6 +22,8 @@ from btcnb.book.text import code, pipe_table
 from btcnb.errors import DataError, ParameterError
 
 PROJECT = Path(__file__).resolve().parents[3]
+OF_OWN_DATA = ("source", "intervals", "price_usd")
+"""Parameters that change nothing, or everything, unless one brings data of one's own."""
 WORDS_PER_MINUTE = 180  # technical prose with formulas, read slowly
 
 
@@ -121,7 +123,7 @@ def _rerun_myst(name: str, entries: Mapping[str, Parameter]) -> str:
 
 def _example(entries: Mapping[str, Parameter]) -> str:
     """An option that changes something: another seed, or else the first parameter that has another value."""
-    for entry in sorted(entries.values(), key=lambda entry: "seed" not in entry.name):
+    for entry in sorted(entries.values(), key=lambda entry: (not entry.is_seed, entry.name in OF_OWN_DATA)):
         if (value := entry.another_value()) != entry.default:
             return f" -p {entry.name} {shlex.quote(str(value))}"
     return ""

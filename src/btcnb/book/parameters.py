@@ -48,7 +48,7 @@ class Parameter:
         if isinstance(default, bool):
             guesses: list[Any] = [not default]
         elif isinstance(default, int | float):
-            guesses = [default + 1] if "seed" in self.name else [default * 2, default / 2, default // 2, default + 1]
+            guesses = [default + 1] if self.is_seed else [default * 2, default / 2, default // 2, default + 1]
         else:
             guesses = [*self.range.choices]
         for guess in guesses:
@@ -58,6 +58,11 @@ class Parameter:
             except ParameterError:
                 continue
         return default
+
+    @property
+    def is_seed(self) -> bool:
+        """Whether every value gives another run of the same kind: by its name, or by a meaning such as `seed of …`."""
+        return "seed" in self.name or self.meaning.startswith("seed ")
 
     @property
     def _about(self) -> str:

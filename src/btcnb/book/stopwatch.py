@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from btcnb.errors import ParameterError
 
-SLOW = 4.0  # seconds after which one run says enough
+SLOW = 30.0  # seconds after which one run says enough; the first run may have to wait for memory of the machine
 
 
 class Cost(NamedTuple):

@@ -170,6 +170,14 @@ def spread(estimated: pd.DataFrame, row: str, metric: str) -> str:
     return NONE if others and (line.empty or line["n"].iloc[0] == 0) else NOT_RUN
 
 
+def level(frame: pd.DataFrame, row: str, metric: str) -> str:
+    """As `spread`; where there are too few worlds for one, their mean alone: it has no interval and judges nothing."""
+    values = by_seed(frame, row, metric)
+    if 0 < len(values) < FEWEST_SEEDS:
+        return f"{values.mean():.3f}"
+    return spread(estimates(frame, [row], (metric,)), row, metric)
+
+
 def worlds(frame: pd.DataFrame, rows: Iterable[str]) -> str:
     """In how many worlds the given rows have been run, in words for a caption: "5", or "3 to 5"."""
     wanted = list(rows)

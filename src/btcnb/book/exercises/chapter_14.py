@@ -19,5 +19,5 @@ CHECKS = {
         ),
     ),
     "ex-14-random": Check("one number between 0 and 1", seals.Number("ex-14-random", "6a57a70d20f3/cedede53d27a")),
-    "ex-14-draws": Check("yes or no: does the spread shrink?", seals.Words("ex-14-draws", ("a198178daffb",))),
+    "ex-14-draws": Check("yes or no, whether the spread shrinks", seals.Words("ex-14-draws", ("a198178daffb",))),
 }
