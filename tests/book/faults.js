@@ -1,7 +1,7 @@
-// Faults that axe-core calls serious or critical, as short descriptions.
-// colours: the contrast of texts. It is judged at some words for each pair of ink and ground: a page has thousands of
-// words, and some dozen such pairs. rest: all other rules, or those that are named.
-async ({colours, rest}) => {
+// Faults that axe-core calls serious or critical, as short descriptions, in one pass over the page.
+// only: rules that are asked for besides the contrast of texts; all of them if it is empty.
+// Contrast is judged at some words for each pair of ink and ground: a page has thousands of words, and some dozen such pairs.
+async (only) => {
   const grounds = new Map();
   const ground = (element) => {
     if (!element) return "page";
@@ -16,6 +16,7 @@ async ({colours, rest}) => {
   };
   const kinds = new Map();
   for (const element of document.body.querySelectorAll("*")) {
+    element.removeAttribute("data-sample");
     const written = Array.from(element.childNodes).some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
     if (!written || !element.getClientRects().length) continue;
     const style = getComputedStyle(element);
@@ -23,15 +24,12 @@ async ({colours, rest}) => {
     if (!kinds.has(kind)) kinds.set(kind, []);
     kinds.get(kind).push(element);
   }
-  const some = [...kinds.values()].flatMap((all) => [0, 1, 2].map((third) => all[Math.floor((third * all.length) / 3)]));
-
+  for (const all of kinds.values())
+    for (const third of [0, 1, 2]) all[Math.floor((third * all.length) / 3)].dataset.sample = "";
+  axe.configure({rules: [{id: "color-contrast", selector: "[data-sample]"}]});
   const options = {resultTypes: ["violations"], preload: false};
-  const contrast = {...options, runOnly: {type: "rule", values: ["color-contrast"]}};
-  const others = Array.isArray(rest)
-    ? {...options, runOnly: {type: "rule", values: rest}}
-    : {...options, rules: {"color-contrast": {enabled: false}}};
-  const found = colours ? (await axe.run({include: [...new Set(some)]}, contrast)).violations : [];
-  if (rest) found.push(...(await axe.run(document, others)).violations);
+  if (only.length) options.runOnly = {type: "rule", values: ["color-contrast", ...only]};
+  const found = (await axe.run(document, options)).violations;
   const said = (node) => `${node.html.slice(0, 140)} | ${(node.any[0]?.message || "").slice(0, 160)}`;
   return found
     .filter((fault) => ["serious", "critical"].includes(fault.impact))

@@ -22,6 +22,9 @@
       found.clipped.push(short(element));
   }
 
+  for (const caption of article.querySelectorAll("caption"))
+    if (seen(caption) && caption.getBoundingClientRect().width > root.clientWidth) found.wide.push(short(caption));
+
   const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   const range = document.createRange();
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {

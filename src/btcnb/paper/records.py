@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from btcnb.paper.statistics import Estimate, estimate
 
 FEWEST_SEEDS = 3
 Frames = Callable[[str], "pd.DataFrame | None"]
+Finished = tuple[pd.DataFrame, dict[str, list[int]]]
 
 
 class Untestable(Exception):  # noqa: N818
@@ -25,6 +26,7 @@ class Records:
     """Metrics by seed, out of the grids' records."""
 
     frames: Frames
+    _read: dict[str, Finished] = field(default_factory=dict, repr=False, compare=False)
 
     def metric(
         self, place: Place, name: str, where: Sequence[tuple[str, object]] = (), fewest: int = FEWEST_SEEDS
@@ -41,9 +43,11 @@ class Records:
 
     def rows(self, grid: str, metric: str) -> tuple[Place, ...]:
         """All rows of the grid in which the metric has a value."""
-        frame = self._frame(grid)
-        has = pd.to_numeric(frame[metric], errors="coerce").notna() if metric in frame.columns else frame["seed"].isna()
-        return tuple(Place(grid, str(row)) for row in dict.fromkeys(frame.loc[has, "row"]))
+        frame, places = self._finished(grid)
+        if metric not in frame.columns:
+            return ()
+        has = np.asarray(pd.to_numeric(frame[metric], errors="coerce").notna())
+        return tuple(Place(grid, row) for row, lines in places.items() if has[lines].any())
 
     def differences(self, pair: Pair) -> list[Estimate]:
         """The paired difference in each metric."""
@@ -54,31 +58,45 @@ class Records:
             found.append(estimate((both[0] - both[1]).to_numpy()))
         return found
 
-    def _frame(self, grid: str) -> pd.DataFrame:
-        frame = self.frames(grid)
-        if frame is None or gates.instance(f"the records of {grid}", frame, pd.DataFrame).empty:
-            raise Untestable(f"there are no records of the grid “{grid}”")
-        if not {"row", "seed"} <= set(frame.columns):
-            raise Untestable(f"the records of the grid “{grid}” name no row or no seed")
-        frame = frame.assign(row=frame["row"].astype(str))
-        return frame[frame["state"] == "done"] if "state" in frame.columns else frame
+    def _finished(self, grid: str) -> Finished:
+        if grid not in self._read:
+            self._read[grid] = finished(grid, self.frames(grid))
+        return self._read[grid]
 
     def _column(self, place: Place, name: str, where: Sequence[tuple[str, object]], fewest: int) -> pd.Series[float]:
-        frame = self._frame(place.grid)
-        frame = frame[frame["row"] == place.row]
+        frame, places = self._finished(place.grid)
+        lines = np.array(places.get(place.row, []), dtype=np.intp)
         for column, wanted in where:
-            frame = frame[frame[column] == wanted] if column in frame.columns else frame.iloc[:0]
-        if frame.empty:
+            lines = lines[np.asarray(frame[column].iloc[lines] == wanted)] if column in frame.columns else lines[:0]
+        if not len(lines):
             raise Untestable(f"the grid “{place.grid}” has no finished run of “{place.row}”")
         if name not in frame.columns:
             raise Untestable(f"{name} of “{place.row}” was not recorded")
-        latest = frame.drop_duplicates("seed", keep="last").set_index("seed")
-        values = pd.to_numeric(latest[name], errors="coerce").astype(float)
+        latest = lines[~np.asarray(frame["seed"].iloc[lines].duplicated(keep="last"))]
+        values = pd.to_numeric(frame[name].iloc[latest], errors="coerce").astype(float)
+        values.index = pd.Index(frame["seed"].iloc[latest], name="seed")
         if not np.isfinite(values).all():
             seeds = ", ".join(map(str, values.index[~np.isfinite(values)]))
             raise Untestable(f"{name} of “{place.row}” has no value for seed {seeds}")
         _enough(len(values), f"“{place.row}”", fewest)
         return values
+
+
+def finished(grid: str, frame: pd.DataFrame | None) -> Finished:
+    """The records of a grid, and by row the places of its finished runs.
+
+    A record has hundreds of columns and a rule asks for few: lines are chosen by place, column by column.
+    """
+    if frame is None or gates.instance(f"the records of {grid}", frame, pd.DataFrame).empty:
+        raise Untestable(f"there are no records of the grid “{grid}”")
+    if not {"row", "seed"} <= set(frame.columns):
+        raise Untestable(f"the records of the grid “{grid}” name no row or no seed")
+    done = np.asarray(frame["state"] == "done") if "state" in frame.columns else np.full(len(frame), True)
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(frame["row"].astype(str)):
+        if done[place]:
+            places.setdefault(row, []).append(place)
+    return frame, places
 
 
 def together(columns: Sequence[pd.Series[float]], names: str) -> pd.DataFrame:
