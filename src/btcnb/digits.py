@@ -59,6 +59,7 @@ def probability(p: float) -> str:
 
 def count(many: int, what: str) -> str:
     """`1 CoinJoin`, `2 CoinJoins`, `1,000 mixes`."""
+    many, what = gates.whole("many", many), gates.text("what", what)
     several = what + ("es" if re.search(r"(s|x|ch|sh)$", what) else "s")
     return f"{number(many)} {what if many == 1 else several}"
 

@@ -150,6 +150,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
             "id": "C001",
         },
     ),
+    "book.Look": (
+        lambda **parts: book.first_look([book.Look(**parts)], lambda _: None),
+        {"id": "C060", "holds": [True, False], "evidence": "e"},
+    ),
+    "book.first_look": (
+        lambda looks: book.first_look(looks, lambda _: None),
+        {"looks": [book.Look("C060", [True], "e")]},
+    ),
+    "book.count": (book.count, {"many": 3, "what": "part"}),
     "book.check": (book.check, {"name": "ex-04-ward", "answer": ([0.0, 1.0, 2.0], [0, 0, 1])}),
     "book.solved": (book.solved, {"name": "ex-14-draws", "answer": "no", "wrong": "yes"}),
     "book.data_source": (book.data_source, {"source": "text"}),

@@ -10,10 +10,13 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from btcnb import gates
 from btcnb.book.judging import Frames, sweep
 from btcnb.book.output import MARKS, show
 from btcnb.book.text import html_table, pipe_table
+from btcnb.errors import ParameterError
 from btcnb.paper.claims import claim
 from btcnb.paper.rules import judge
 
@@ -31,7 +34,11 @@ class Look:
 
     def __post_init__(self) -> None:
         claim(self.id)
-        gates.items("holds", self.holds), gates.text("evidence", self.evidence)
+        holds = gates.items("holds", self.holds)
+        if not all(isinstance(each, bool | np.bool_) for each in holds):
+            raise ParameterError("holds must say yes or no (True or False) of each part of the claim.")
+        object.__setattr__(self, "holds", tuple(map(bool, holds)))
+        gates.text("evidence", self.evidence)
 
     @property
     def says(self) -> str:
