@@ -88,7 +88,19 @@ def recorded() -> pd.DataFrame:
 def test_real_ones_are_told_before_and_after_and_by_whom_they_were_taught() -> None:
     found = tables.real_table(recorded(), ["gnn.average"])
     assert found["GNN-HAC, average"].tolist() == ["40 → 90 → –", "40 → 90 → 95", "40 → 90 → 95"]
-    assert found["days"].iloc[0] == "2021-01-01 to 2021-02-01"
+    assert found["when"].iloc[0] == "Jan to Feb 2021"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "words"),
+    [
+        ("2021-08-20", "2021-08-24", "Aug 2021"),
+        ("2018-07-19", "2018-11-01", "Jul to Nov 2018"),
+        ("2018-12-31", "2019-01-01", "Dec 2018 to Jan 2019"),
+    ],
+)
+def test_days_are_told_by_their_months(first: str, last: str, words: str) -> None:
+    assert tables.months(first, last) == words
 
 
 def test_wallets_are_told_where_they_are_known() -> None:

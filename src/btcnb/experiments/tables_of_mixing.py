@@ -144,16 +144,22 @@ def distribution(frame: pd.DataFrame, row: str, kind: str) -> tuple[FloatArray, 
 def real_table(record: pd.DataFrame | None, names: Sequence[str]) -> pd.DataFrame:
     """Recorded CoinJoins, a line for each list and half: true negatives of three encoders, `40 → 90 → 95`, mean over
     worlds: taught no CoinJoin, simulated ones, the earlier halves of the real lists (which it does not judge, so –)."""
-    keys = ["kind", "archive", "protocol", "half"]
-    if record is None or record.empty:
-        return pd.DataFrame(columns=[*keys, "days", "CoinJoins", *map(in_words, names)])
+    heads = ["kind", "protocol", "half", "when", "CoinJoins", *map(in_words, names)]
     lines = []
-    for key, group in record.groupby(keys, sort=False):
-        first, last = group["from"].min(), group["to"].max()
-        line: dict[str, Any] = dict(zip(keys, key, strict=True))
-        line |= {"days": f"{first} to {last}", "CoinJoins": int(group["coinjoins"].max())}
-        lines.append(line | {in_words(name): _arrows(group[group["clustering"] == name], "TN") for name in names})
-    return pd.DataFrame(lines)
+    groups = () if record is None else record.groupby(["kind", "archive", "protocol", "half"], sort=False)
+    for (kind, _, protocol, half), group in groups:
+        when = months(group["from"].min(), group["to"].max())
+        arrows = [_arrows(group[group["clustering"] == name], "TN") for name in names]
+        lines.append((kind, protocol, half, when, int(group["coinjoins"].max()), *arrows))
+    return pd.DataFrame(lines, columns=heads)
+
+
+def months(first: str, last: str) -> str:
+    """`Aug 2021`, `Jul to Nov 2018` or `Dec 2018 to Jan 2019`, of two days such as 2021-08-20."""
+    begin, end = (pd.Timestamp(day) for day in (first, last))
+    if (begin.year, begin.month) == (end.year, end.month):
+        return f"{end:%b %Y}"
+    return f"{begin:%b} to {end:%b %Y}" if begin.year == end.year else f"{begin:%b %Y} to {end:%b %Y}"
 
 
 WALLETS = {
