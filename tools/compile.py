@@ -1,0 +1,76 @@
+"""Compile the hot loops once, by running the rooms on a tiny simulated world; nothing but the compiled code is kept.
+
+The installation calls it. Without it the first chapters of a fresh clone compile the same loops side by side.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+
+
+def data() -> None:
+    """Simulation, heuristics, CoinJoins, votes on change, graphs, and a training with its scores."""
+    from btcnb.data import (
+        HeuristicConfig,
+        Source,
+        detect_coinjoins,
+        features,
+        heuristic_clusters,
+        load_split_transactions,
+        load_splits,
+    )
+    from btcnb.data.change_votes import change_votes, revealed_change
+    from btcnb.data.landmarks import landmarks
+    from btcnb.experiments import recipe, scores
+
+    chain = load_split_transactions("train1", "tiny", seed=1)
+    for rules in ("published", "improved"):
+        detect_coinjoins(chain, rules)
+    heuristic_clusters(chain, config=HeuristicConfig())
+    change_votes(chain), revealed_change(chain)
+    graph = load_splits("tiny", seed=1)["valid"]
+    features(graph), landmarks(graph, 4)
+    scores(recipe(Source.of("simulated", size="tiny", seed=1), seed=1))
+
+
+def trees() -> None:
+    """Linkages, cuts and scores of many points and of one matrix, and what the theory measures on graphs."""
+    import numpy as np
+
+    from btcnb import theory
+    from btcnb.cluster import cut, cut_gap, cut_silhouette, dendrogram_purity, linkage, silhouette
+    from btcnb.cluster.information import ami
+    from btcnb.cluster.one_matrix import inner_cuts, one_matrix, several_whole_cuts
+
+    rng = np.random.default_rng(0)
+    parts = np.arange(300) % 7
+    for dtype in (np.float32, np.float64):
+        X = rng.normal(size=(300, 16)).astype(dtype)
+        for method in ("average", "ward"):
+            Z = linkage(X, method, progress=False)
+            cut(Z, cut_silhouette(X, Z)), cut_gap(Z), dendrogram_purity(Z, parts)
+        silhouette(X, parts), ami(parts, np.arange(300) % 5)
+        matrix = one_matrix(X)
+        several_whole_cuts(matrix, ("average", "ward", "complete")), inner_cuts(matrix, parts)
+    linkage(rng.normal(size=(5_000, 16)), progress=False)  # more than one block
+    edges = rng.integers(0, 300, (2, 900))
+    theory.cut_ratio_test(edges, parts, share=0.2, trials=20, seed=0)
+    theory.laplacian_distance(theory.laplacian(theory.adjacency(edges, 300)), theory.ideal_laplacian(parts))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["BTCNB_CACHE"] = folder  # the tiny world is nobody's
+        context = multiprocessing.get_context("spawn")
+        both = [context.Process(target=part) for part in (data, trees)]
+        for process in both:
+            process.start()
+        for process in both:
+            process.join()
+    raise SystemExit(max(abs(process.exitcode or 0) for process in both))
+
+
+if __name__ == "__main__":
+    main()
