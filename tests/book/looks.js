@@ -22,8 +22,10 @@
       found.clipped.push(short(element));
   }
 
-  for (const caption of article.querySelectorAll("caption"))
-    if (seen(caption) && caption.getBoundingClientRect().width > root.clientWidth) found.wide.push(short(caption));
+  for (const caption of article.querySelectorAll("caption")) {
+    const box = caption.closest(".pst-scrollable-table-container") || root;
+    if (seen(caption) && caption.getBoundingClientRect().width > box.clientWidth + 1) found.wide.push(short(caption));
+  }
 
   const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   const range = document.createRange();
