@@ -44,8 +44,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     if run.error is None:
         ours, theirs = (
-            min(run[f"{name} {number}"].seconds for number in range(repeats))
-            for name in ("ours", "scikit-learn")
+            min(run[f"{name} {number}"].seconds for number in range(repeats)) for name in ("ours", "scikit-learn")
         )
         found = {"speed_up": theirs / ours, "difference": run.value, "fewest_seconds": ours}
         found["reached"] = found["speed_up"] >= SPEED and found["difference"] <= DIFFERENCE

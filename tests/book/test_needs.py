@@ -8,6 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from btcnb.book import needs, output
+from btcnb.book.looks import Look
 from btcnb.data import Source
 from btcnb.errors import ParameterError
 
@@ -49,6 +50,14 @@ def test_numbers_tables_and_claims_keep_their_place(monkeypatch: pytest.MonkeyPa
     assert (verdict.claim, verdict.verdict) == ("Owners are found", "cannot be tested here")
     assert "the true owners of the addresses" in verdict.evidence
     assert verdict.where == "Section 6"
+
+
+def test_a_first_look_says_nothing_where_it_cannot_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Look] = []
+    monkeypatch.setattr(needs, "first_look", looked.extend)
+    exec(needs.rewritten('# needs: truth\nlook = book.Look("C022", [flags > others], "numbers")\n', lacks("truth")))
+    (look,) = looked
+    assert (look.id, look.says) == ("C022", "nothing") and "the true owners of the addresses" in look.evidence
 
 
 def test_cells_of_a_shell_are_skipped_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 A code cell whose first line is `# needs: truth` (or `transactions`, `labels`, `simulated`, several with commas) is run
 only where the data has that. Elsewhere its place on the page is kept: numbers that text cites become dashes, tables and
-figures become one line with the same name, and claims that it would have judged *cannot be tested here*.
+figures become one line with the same name, claims that it would have judged *cannot be tested here*, and a first look
+says nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from btcnb import gates
+from btcnb.book.looks import Look, first_look
 from btcnb.book.output import Verdict, glue, record, show, verdicts
 from btcnb.book.text import escape, without_credentials
 from btcnb.data import Source
@@ -85,19 +87,24 @@ def rewritten(cell: str, lacks: Callable[[str], bool]) -> str:
 def skipped(missing: list[str], places: list[tuple[str, str, str]], draws: bool) -> None:
     """Stand-ins for what a skipped cell would have shown."""
     reason = "This needs " + " and ".join(FACTS[what] for what in missing) + ", which the data does not tell."
-    judged = []
+    judged: list[Verdict] = []
+    looked: list[Look] = []
     for kind, name, where in places:
         if kind == "glue":
             glue(name, "–")
         elif kind == "table":
             show(f"::::{{table}} {reason}\n:name: {name}\n\n| – |\n| :--- |\n| – |\n::::\n", f"<p>{reason}</p>")
+        elif kind == "look":
+            looked.append(Look(name, [], reason))
         else:
             judged.append(Verdict(name, "cannot be tested here", reason, where))
     if judged:
         verdicts(judged)
+    if looked:
+        first_look(looked)
     if draws:
         _empty_plate(reason)
-    elif not judged and all(kind == "glue" for kind, _, _ in places):
+    elif not (judged or looked) and all(kind == "glue" for kind, _, _ in places):
         show(f"*Skipped. {reason}*", f"<p><i>Skipped. {reason}</i></p>")
 
 
@@ -111,6 +118,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
             yield "glue", key, ""
         elif called == "table" and (name := _text(node, "name", 2)):
             yield "table", name, ""
+        elif called == "Look" and (claim := _text(node, "id", 0)):
+            yield "look", claim, ""
         elif called == "Verdict":
             yield "verdict", _text(node, "claim", 0) or _NAMELESS, _text(node, "where", 3) or ""
 
