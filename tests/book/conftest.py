@@ -1,6 +1,6 @@
-"""One server and one browser for the tests of a file that look at pages.
+"""What a chapter puts on its page, and one server and one browser for the tests of a file that look at pages.
 
-Not for a whole session: the event loop of the browser's driver runs as long, and tests with loops of their own fail.
+The browser is not for a whole session: its driver's event loop runs as long, and tests with loops of their own fail.
 """
 
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ from typing import Any
 
 import pages
 import pytest
+
+from btcnb.book import output
 
 
 @pytest.fixture(scope="module")
@@ -20,3 +22,11 @@ def site() -> Iterator[str]:
 def browser() -> Iterator[Any]:
     with pages.chromium() as found:
         yield found
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Everything displayed so far, as bundles of forms by their type."""
+    bundles: list[dict[str, Any]] = []
+    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
+    return bundles

@@ -1,6 +1,7 @@
 // Faults that axe-core calls serious or critical, as short descriptions, in one pass over the page.
 // only: rules that are asked for besides the contrast of texts; all of them if it is empty.
-// Contrast is judged at some words for each pair of ink and ground: a page has thousands of words, and some dozen such pairs.
+// Contrast is judged at some words for each pair of ink and ground: a page has thousands of words, and some dozen such
+// pairs.
 async (only) => {
   const grounds = new Map();
   const ground = (element) => {
@@ -28,7 +29,7 @@ async (only) => {
     for (const third of [0, 1, 2]) all[Math.floor((third * all.length) / 3)].dataset.sample = "";
   axe.configure({rules: [{id: "color-contrast", selector: "[data-sample]"}]});
   const options = {resultTypes: ["violations"], preload: false};
-  if (only.length) options.runOnly = {type: "rule", values: ["color-contrast", ...only]};
+  if (only.length) options.runOnly = {type: "rule", values: [...new Set(["color-contrast", ...only])]};
   const found = (await axe.run(document, options)).violations;
   const said = (node) => `${node.html.slice(0, 140)} | ${(node.any[0]?.message || "").slice(0, 160)}`;
   return found

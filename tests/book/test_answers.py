@@ -12,13 +12,6 @@ from btcnb.book.answers import answered
 from btcnb.errors import ParameterError
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    bundles: list[dict[str, Any]] = []
-    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
-    return bundles
-
-
 def transfer(grid: str) -> pd.DataFrame:
     """Taught by simulation or by real blocks is all the same, and far better than untrained."""
     assert grid == "transfer"

@@ -19,13 +19,6 @@ from btcnb.store.reads import ABSENT, recording
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    bundles: list[dict[str, Any]] = []
-    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
-    return bundles
-
-
-@pytest.fixture
 def sweeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(reading, "RESULTS", tmp_path)
     (tmp_path / "sweeps").mkdir()

@@ -12,13 +12,6 @@ from btcnb.book.looks import Look, first_look
 from btcnb.errors import ParameterError
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    bundles: list[dict[str, Any]] = []
-    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
-    return bundles
-
-
 def ablation(grid: str) -> pd.DataFrame:
     """In every world the untrained encoder is below Louvain and Leiden: C061 does not hold."""
     assert grid == "ablation"

@@ -21,13 +21,6 @@ from btcnb.errors import DataError, ParameterError
 from btcnb.store.reach import Package
 
 
-@pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    bundles: list[dict[str, Any]] = []
-    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
-    return bundles
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [

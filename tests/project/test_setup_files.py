@@ -163,6 +163,19 @@ def test_where_no_build_for_cpus_is_offered_the_public_one_comes_with_its_librar
     ]
 
 
+def test_what_the_installation_compiles_beforehand_can_be_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it cannot, the installation goes on and only its log says why."""
+    from btcnb.cluster._one_matrix_levels import best_thresholds
+    from btcnb.data.change_votes.revealed import _joined_at
+
+    monkeypatch.setenv("BTCNB_CACHE", str(tmp_path))
+    tool = runpy.run_path(str(ROOT / "tools" / "compile.py"))
+    tool["data"](), tool["trees"]()
+    assert best_thresholds.signatures and _joined_at.signatures
+
+
 def test_continuous_integration_calls_make_test_and_nothing_hidden() -> None:
     lines = [line.strip() for line in (ROOT / ".ci" / "run").read_text().splitlines()]
     assert lines[-1] == "make test"
