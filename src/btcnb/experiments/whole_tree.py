@@ -22,11 +22,11 @@ from btcnb.cluster import (
     linkage,
     nmi,
     scored_nodes,
-    silhouette,
 )
 from btcnb.cluster._gate import directed
 from btcnb.cluster.communities import LabelledGraph
 from btcnb.cluster.information import ami
+from btcnb.cluster.some_levels import silhouettes_at
 
 Numbers = dict[str, float | int | str | None]
 
@@ -58,11 +58,8 @@ def best_threshold(X: Any, Z: Any, every_level: int = EVERY_LEVEL) -> float:
     n = len(Z) + 1
     if n <= every_level:
         return cut_silhouette(X, Z)
-    heights = np.asarray(Z)[:, 2]
-    made = n - np.unique(np.geomspace(2, n // 2, LEVELS).astype(np.int64))  # merges made
-    candidates = np.unique((heights[made - 1] + heights[made]) / 2)
-    found = [silhouette(X, flat) if len(np.unique(flat)) > 1 else -1.0 for flat in (cut(Z, t) for t in candidates)]
-    return float(candidates[int(np.argmax(found))])
+    levels = silhouettes_at(X, Z, np.geomspace(2, n // 2, LEVELS).astype(np.int64))
+    return float(levels.threshold[levels.best]) if len(levels.score) else cut_silhouette(X, Z)
 
 
 def agreement(name: str, labels: npt.NDArray[np.int64], flat: npt.NDArray[Any]) -> Numbers:
