@@ -5,6 +5,10 @@ JOBS   ?= 2
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# Tests run side by side and leave each other a core: matrix products take one thread in each process. Compiled loops keep
+# theirs, so that what they do in parallel is tried. Work is stolen, not dealt: tests of one file stay in one process as
+# long as they can, and what they share is made once.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pytest --dist worksteal
 
 .PHONY: help book test setup lint types unit chapters pair format links lock clean
 .DEFAULT_GOAL := help
@@ -15,7 +19,9 @@ help:  ## list the commands
 book: setup  ## execute every chapter (PRESET=quick) and render the book
 	@$(BIN)/btcnb build --preset $(PRESET) --jobs $(JOBS)
 
-test: setup lint types unit chapters  ## lint, types, tests, chapters, rendered book
+test: setup  ## lint, types, tests, chapters, rendered book
+	@$(MAKE) --no-print-directory --jobs 3 lint types unit
+	@$(MAKE) --no-print-directory chapters
 
 setup: $(STAMP)
 
@@ -30,11 +36,11 @@ types: setup
 	@$(BIN)/mypy
 
 unit: setup  ## tests that need no built book
-	@$(BIN)/pytest -n 2 -m "not book and not nightly"
+	@$(PYTEST) -n 2 -m "not book and not nightly"
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
-	@$(BIN)/pytest -n 2 -m "book and not nightly"
+	@$(PYTEST) -n 3 -m "book and not nightly" tests/book tests/project
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair

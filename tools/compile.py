@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 
 
 def data() -> None:
@@ -60,16 +61,25 @@ def trees() -> None:
     theory.laplacian_distance(theory.laplacian(theory.adjacency(edges, 300)), theory.ideal_laplacian(parts))
 
 
+def large_trees() -> None:
+    """What only trees of very many points take: linkage in stages, and some levels of the result."""
+    import numpy as np
+
+    from btcnb.cluster._gate import unit_rows
+    from btcnb.cluster.linkage import grow_in_stages
+    from btcnb.cluster.some_levels import silhouettes_at
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 16))[rng.integers(100, size=3_000)] + 0.2 * rng.normal(size=(3_000, 16))
+    silhouettes_at(X, grow_in_stages(unit_rows(X)), [700, 1_400])
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BTCNB_CACHE"] = folder  # the tiny world is nobody's
-        context = multiprocessing.get_context("spawn")
-        both = [context.Process(target=part) for part in (data, trees)]
-        for process in both:
-            process.start()
-        for process in both:
-            process.join()
-    raise SystemExit(max(abs(process.exitcode or 0) for process in both))
+        with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+            for part in [pool.submit(part) for part in (data, trees, large_trees)]:
+                part.result()
 
 
 if __name__ == "__main__":

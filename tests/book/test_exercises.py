@@ -8,7 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from exercise_text import CHAPTERS, Exercise, exercises
+from exercise_text import CHAPTERS, ROOT, Exercise, exercises
 
 from btcnb.book.checking import checks, judgement
 from btcnb.book.exercises import seals
@@ -69,3 +69,8 @@ def test_a_judge_asks_for_names_that_students_have(path: Path) -> None:
     for name, rule in checks(path.name[:2]).items():
         if not isinstance(rule.judge, SEALED):
             assert set(rule.names()) <= bound, name
+
+
+@pytest.mark.parametrize("path", [*CHAPTERS, *sorted((ROOT / "book").glob("*.md"))], ids=lambda path: path.stem)
+def test_exercises_are_named_by_label_so_that_their_numbers_follow(path: Path) -> None:
+    assert re.findall(r"[Ee]xercises? \d+\.\d+.*", path.read_text(encoding="utf-8")) == []

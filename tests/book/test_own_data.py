@@ -66,7 +66,7 @@ def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
     return "\n".join(str(item.get("data", {}).get("text/markdown", item.get("text", ""))) for item in outputs)
 
 
-@pytest.mark.parametrize("chapter", some("06", "09"))
+@pytest.mark.parametrize("chapter", some("03", "06", "09"))
 def test_a_chapter_on_transactions_of_ones_own(chapter: str, etl: Path, tmp_path: Path) -> None:
     page = execute(chapter, etl, tmp_path)
     assert "The data on this page is somebody's own" in page

@@ -156,10 +156,14 @@ def test_what_is_not_on_the_disk_is_not_in_the_file(
     assert records.path.read_bytes() == before
 
 
-LIMITED = """
-import resource, sys
+ALONE = f"""
+import runpy, sys
 from btcnb.errors import DataError
-from btcnb.experiments.sweep.records import Records
+Records = runpy.run_path({module.__file__!r})["Records"]  # not its package, which imports networks
+"""
+
+LIMITED = f"""{ALONE}
+import resource
 records = Records(sys.argv[1])
 line = records.read()[0]
 resource.setrlimit(resource.RLIMIT_FSIZE, (records.path.stat().st_size + 100,) * 2)
@@ -205,13 +209,11 @@ def test_a_run_is_claimed_once(records: Records) -> None:
     assert list((records.path.parent / ".locks").glob("*.lock")) == []
 
 
-APPENDING = """
-import sys
-from btcnb.experiments.sweep.records import Records
+APPENDING = f"""{ALONE}
 records = Records(sys.argv[1])
 line = records.read()[0]
 for number in range(100):
-    records.append({**line, "row": sys.argv[2], "seed": number})
+    records.append(line | dict(row=sys.argv[2], seed=number))
 """
 
 

@@ -167,13 +167,16 @@ def test_what_the_installation_compiles_beforehand_can_be_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it cannot, the installation goes on and only its log says why."""
+    from btcnb.cluster._climb import nearest_listed
     from btcnb.cluster._one_matrix_levels import best_thresholds
+    from btcnb.cluster._stages import known_pairs
     from btcnb.data.change_votes.revealed import _joined_at
 
     monkeypatch.setenv("BTCNB_CACHE", str(tmp_path))
     tool = runpy.run_path(str(ROOT / "tools" / "compile.py"))
-    tool["data"](), tool["trees"]()
-    assert best_thresholds.signatures and _joined_at.signatures
+    tool["data"](), tool["trees"](), tool["large_trees"]()
+    for kernel in (best_thresholds, _joined_at, known_pairs, nearest_listed):
+        assert kernel.signatures
 
 
 def test_continuous_integration_calls_make_test_and_nothing_hidden() -> None:
