@@ -36,7 +36,7 @@ types: setup
 	@$(BIN)/mypy
 
 unit: setup  ## tests that need no built book
-	@$(PYTEST) -n 2 -m "not book and not nightly"
+	@$(PYTEST) -n 3 -m "not book and not nightly"
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)

@@ -183,3 +183,11 @@ def test_continuous_integration_calls_make_test_and_nothing_hidden() -> None:
     lines = [line.strip() for line in (ROOT / ".ci" / "run").read_text().splitlines()]
     assert lines[-1] == "make test"
     assert not any("|| true" in line or "-k " in line or "--ignore" in line for line in lines)
+
+
+def test_make_looks_for_tests_of_the_book_in_all_folders_that_have_some() -> None:
+    (command,) = re.findall(r'-m "book and not nightly" (.*)', (ROOT / "Makefile").read_text())
+    marked = [
+        path for path in (ROOT / "tests").rglob("test_*.py") if re.search(r"needs_book|mark\.book", path.read_text())
+    ]
+    assert {path.parent.relative_to(ROOT).as_posix() for path in marked} == set(command.split())
