@@ -6,9 +6,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 # Tests run side by side and leave each other a core: matrix products take one thread in each process. Compiled loops keep
-# theirs, so that what they do in parallel is tried. Work is stolen, not dealt: tests of one file stay in one process as
-# long as they can, and what they share is made once.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pytest --dist worksteal
+# theirs, so that what they do in parallel is tried.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pytest
 
 .PHONY: help book test setup lint types unit chapters pair format links lock clean
 .DEFAULT_GOAL := help
@@ -36,7 +35,7 @@ types: setup
 	@$(BIN)/mypy
 
 unit: setup  ## tests that need no built book
-	@$(PYTEST) -n 3 -m "not book and not nightly"
+	@$(PYTEST) -n 2 --dist worksteal -m "not book and not nightly"  # tests of a file stay together: what they share is made once
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
