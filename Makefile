@@ -39,7 +39,7 @@ unit: setup  ## tests that need no built book
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
-	@$(PYTEST) -n 3 -m "book and not nightly" tests/book tests/project
+	@$(PYTEST) -n 3 --dist loadgroup -m "book and not nightly" tests/book tests/project
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair

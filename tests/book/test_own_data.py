@@ -12,10 +12,12 @@ import nbformat
 import papermill
 import pytest
 
+from btcnb.build.warm import SOCKET, WarmProcess, warm_manager, warmable
 from btcnb.data import load_split_transactions, load_splits, write_etl, write_release
 
 ROOT = Path(__file__).parents[2]
 REAL = Path(os.environ.get("BTCNB_REAL_DATA") or ROOT.parent / "shared" / "data")
+ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 SMALL: dict[str, dict[str, Any]] = {
     "02_heuristics": {"repeats": 1},
     "03_address_graph": {},
@@ -24,7 +26,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "09_dendrograms": {},
 }
 
-pytestmark = pytest.mark.book
+ALONE = ("02_heuristics", "chain.parquet")  # this one in a kernel of its own, as papermill starts it
+
+pytestmark = [pytest.mark.book, pytest.mark.xdist_group("own data")]  # they share their data and their imports
 
 
 def some(*nightly: str) -> list[Any]:
@@ -37,7 +41,14 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BTCNB_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("PYTHONPATH", str(ROOT / "src"))
-        yield
+        if not warmable(ROOT / "src"):
+            yield
+            return
+        notebooks = [nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4) for name in SMALL]
+        cells = [cell.source for notebook in notebooks for cell in notebook.cells if cell.cell_type == "code"]
+        with WarmProcess(cells, ONE_THREAD, tmp_path_factory.mktemp("warm") / "log") as warm:
+            patch.setenv(SOCKET, str(warm.address))
+            yield
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +69,14 @@ def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
     """All text that the executed chapter puts on its page."""
     parameters = {"size": "tiny", "source": str(source), **SMALL[chapter], **more}
     target = folder / f"{chapter}.ipynb"
+    warm = SOCKET in os.environ and (chapter, source.name) != ALONE
     papermill.execute_notebook(
-        str(ROOT / "notebooks" / f"{chapter}.ipynb"), str(target), parameters, progress_bar=False, cwd=str(ROOT)
+        str(ROOT / "notebooks" / f"{chapter}.ipynb"),
+        str(target),
+        parameters,
+        progress_bar=False,
+        cwd=str(ROOT),
+        **({"kernel_manager_class": warm_manager()} if warm else {}),
     )
     cells = nbformat.read(target, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]

@@ -171,11 +171,12 @@ def test_what_the_installation_compiles_beforehand_can_be_compiled(
     from btcnb.cluster._one_matrix_levels import best_thresholds
     from btcnb.cluster._stages import known_pairs
     from btcnb.data.change_votes.revealed import _joined_at
+    from btcnb.data.readers.blocks.hashes import ripemd160
 
     monkeypatch.setenv("BTCNB_CACHE", str(tmp_path))
     tool = runpy.run_path(str(ROOT / "tools" / "compile.py"))
-    tool["data"](), tool["trees"](), tool["large_trees"]()
-    for kernel in (best_thresholds, _joined_at, known_pairs, nearest_listed):
+    tool["data"](), tool["trees"](), tool["large_trees"](), tool["blocks"]()
+    for kernel in (best_thresholds, _joined_at, known_pairs, nearest_listed, ripemd160):
         assert kernel.signatures
 
 

@@ -321,3 +321,17 @@ def test_pruning_keeps_what_is_current(tmp_path: Path, monkeypatch: pytest.Monke
     assert [entry.state for entry in listed()] == ["current"]
     prune(everything=True)
     assert list(listed()) == []
+
+
+def test_a_digest_of_sources_knows_content_and_names_and_no_times(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    (tmp_path / "b.txt").write_text("no code\n")
+    first = entries.sources_digest(tmp_path)
+    os.utime(tmp_path / "a.py", (1, 1))
+    (tmp_path / "b.txt").write_text("still no code\n")
+    assert entries.sources_digest(tmp_path) == first
+    (tmp_path / "a.py").rename(tmp_path / "c.py")
+    assert entries.sources_digest(tmp_path) != first
+    (tmp_path / "c.py").rename(tmp_path / "a.py")
+    (tmp_path / "a.py").write_text("x = 2\n")
+    assert entries.sources_digest(tmp_path) != first

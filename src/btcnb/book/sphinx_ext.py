@@ -11,6 +11,7 @@ from typing import Any
 
 from btcnb.book.sphinx_buttons import lead_to_text
 from btcnb.book.sphinx_links import BY_HAND, ONCE, LinkMentions
+from btcnb.book.sphinx_numbers import NumberedReferences
 
 
 def _without_thebe(app: Any) -> None:
@@ -22,6 +23,7 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("builder-inited", _without_thebe, priority=0)
     for setting in (BY_HAND, ONCE):
         app.add_config_value(setting, [], "env", [list])
+    app.add_domain(NumberedReferences, override=True)
     app.add_post_transform(LinkMentions)
     app.connect("html-page-context", lead_to_text, priority=900)  # after the theme has made its buttons
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,7 @@ import errno
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,7 @@ from btcnb.build.fingerprint import (
     Stamp,
     changed_reads,
     fingerprint,
+    package_today,
     read_log,
     read_stamp,
     real_data_folder,
@@ -39,9 +41,9 @@ from btcnb.build.records import take_records, write_records
 from btcnb.build.render import Rendered, render
 from btcnb.build.status import ChapterState
 from btcnb.build.times import record_times
+from btcnb.build.warm import SOCKET, WarmProcess, warmable
 from btcnb.build.worker import CellStarted, Event, Failed, Finished, Job
 from btcnb.digits import count
-from btcnb.store.reach import Package
 from btcnb.store.reads import ABSENT, LOG
 from btcnb.store.reads import digest as digest_path
 
@@ -77,6 +79,8 @@ class _Build:
     records: dict[str, dict[str, str]] = field(default_factory=dict)  # what others had recorded when a chapter began
     failures: list[Failed] = field(default_factory=list)
     executed: list[str] = field(default_factory=list)
+    ending: ExitStack = field(default_factory=ExitStack)  # what ends with the build
+    environment: dict[str, str] = field(default_factory=dict)  # of kernels, once a warm process has it
 
 
 def build(project: Project, request: Request) -> Path | None:
@@ -102,8 +106,10 @@ def build(project: Project, request: Request) -> Path | None:
     try:
         output.sweep({chapter.name for chapter in chapters})
         progress = Progress(output.log)
+        work = _Build(project, request, output, progress, chapters, selected, values)
         try:
-            return _run(_Build(project, request, output, progress, chapters, selected, values))
+            with work.ending:
+                return _run(work)
         finally:
             progress.close()
     finally:
@@ -161,10 +167,22 @@ def _execute_all(build: _Build, chapters: Sequence[Chapter]) -> None:
     progress.total += len(due)
     build.output.partial.mkdir(parents=True, exist_ok=True)
     lanes = min(build.request.jobs, len(due))
-    environment = chapter_environment(build.project.source, build.output.records, build.request.preset, lanes)
+    environment = _environment(build, due, lanes)
     by_name = {chapter.name: chapter for chapter in due}
     jobs = [_job(build, chapter, environment) for chapter in due]
     execute(jobs, lanes, build.output.log, lambda event: _on_event(build, by_name, event))
+
+
+def _environment(build: _Build, due: Sequence[Chapter], lanes: int) -> dict[str, str]:
+    """The environment of the kernels; where several chapters are due, a warm process serves them, and the last."""
+    if build.environment:
+        return build.environment
+    made = chapter_environment(build.project.source, build.output.records, build.request.preset, lanes)
+    if len(due) > 1 and warmable(build.project.source):
+        cells = [source for chapter in build.selected for source in chapter.code_cells]
+        warm = build.ending.enter_context(WarmProcess(cells, made, build.output.log))
+        made = build.environment = {**made, SOCKET: str(warm.address)}
+    return made
 
 
 def _due(build: _Build, chapters: Sequence[Chapter]) -> list[Chapter]:
@@ -180,8 +198,8 @@ def _due(build: _Build, chapters: Sequence[Chapter]) -> list[Chapter]:
 
 
 def _states(build: _Build, chapters: Sequence[Chapter]) -> Iterable[ChapterState]:
-    """How things stand now, code included: the package is read anew each time."""
-    package = Package(build.project.source / "btcnb")
+    """How things stand now, code included: what has changed in the package meanwhile is seen."""
+    package = package_today(build.project.source / "btcnb")
     seen: dict[Path, str] = {}
     for chapter in chapters:
         now = fingerprint(package, chapter, build.values[chapter.name])

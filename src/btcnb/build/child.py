@@ -31,7 +31,7 @@ def start_child(target: Callable[..., None], *arguments: Any, log: Path) -> Spaw
 def end_child(process: SpawnProcess) -> None:
     """Kill the process with everything it started."""
     if process.pid is not None and process.is_alive():
-        _kill_tree(process.pid)
+        end_tree(process.pid)
     process.join()
 
 
@@ -50,10 +50,11 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])
-    _kill_tree(os.getpid())
+    end_tree(os.getpid())
 
 
-def _kill_tree(pid: int) -> None:
+def end_tree(pid: int) -> None:
+    """Kill a process with everything it started."""
     with contextlib.suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
         for process in [*root.children(recursive=True), root]:

@@ -65,6 +65,17 @@ class Stamp:
     machine: str
 
 
+_TODAY: dict[Path, tuple[str, Package]] = {}
+
+
+def package_today(root: Path) -> Package:
+    """The package at `root` as its files are now; parsed again only when one of them has changed."""
+    mark = entries.sources_digest(root)
+    if root not in _TODAY or _TODAY[root][0] != mark:
+        _TODAY[root] = (mark, Package(root))
+    return _TODAY[root][1]
+
+
 def fingerprint(package: Package, chapter: Chapter, values: Mapping[str, Any]) -> Fingerprint:
     """The fingerprint of `chapter` executed with the parameters `values`."""
     reach = package.of_source(_MAGIC.sub("pass", source) for source in chapter.code_cells)

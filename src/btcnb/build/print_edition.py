@@ -66,30 +66,36 @@ def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool) ->
     path = folder / f"{document}.html"
     if not path.is_file():
         raise BuildError(f"The book has no page {document}; build it with `btcnb build` first.")
-    article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select_one("article")
-    if article is None:
+    article = BeautifulSoup(_article(path), "html.parser").find("article")
+    if not isinstance(article, Tag):
         raise BuildError(f"{path} is no page of the book; build it again with `btcnb build`.")
+    _unfold(article, code)  # first: most of a page's elements are the coloured words of folded code
     for part in article.select(_OFF):
         part.decompose()
-    _unfold(article, code)
     _name_once(article)
-    for part in article.select("[id], [name], [for], [aria-labelledby], [aria-describedby], [aria-controls]"):
+    for part in article.find_all(True):
         for attribute in _NAMING:
-            if value := part.get(attribute):
+            if value := part.attrs.get(attribute):
                 part[attribute] = " ".join(anchor(document, name) for name in str(value).split())
-    for link in article.select("a[href]"):
+    for link in article.find_all("a", href=True):
         _relink(link, document, documents)
-    for image in article.select("img[src]"):
+    for image in article.find_all("img", src=True):
         _carry(image, path.parent)
     article["id"] = anchor(document)
     article["class"] = "chapter" if document.startswith("notebooks/") else "around"
     return article
 
 
+def _article(path: Path) -> str:
+    """The text of a page from where its article begins to where it ends: menus are not worth parsing."""
+    text = path.read_text(encoding="utf-8")
+    return text[max(text.find("<article"), 0) : text.rfind("</article>") + len("</article>")]
+
+
 def _name_once(article: Tag) -> None:
     """Exercises and proofs all carry the same name inside a page: the first keeps it."""
     seen: set[str] = set()
-    for part in article.select("[id]"):
+    for part in article.find_all(id=True):
         if str(part["id"]) in seen:
             del part["id"]
         else:
@@ -98,12 +104,13 @@ def _name_once(article: Tag) -> None:
 
 def _unfold(article: Tag, code: bool) -> None:
     """Nothing can be unfolded on paper: boxes stand open, and folded code is there or not."""
-    for fold in article.select("details"):
-        if fold.select_one(".cell_input") is not None and not code:
+    for fold in article.find_all("details"):
+        of_code = fold.find(class_="cell_input") is not None
+        if of_code and not code:
             fold.decompose()
             continue
         fold["open"] = ""
-        if fold.select_one(".cell_input") is not None and (summary := fold.find("summary")) is not None:
+        if of_code and (summary := fold.find("summary")) is not None:
             summary.extract()
 
 

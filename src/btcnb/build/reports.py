@@ -11,6 +11,7 @@ from btcnb.book.inline import inline_myst
 from btcnb.book.output import MARKS
 from btcnb.book.text import Markup, escape, number, pipe_table, without_credentials
 from btcnb.build.chapters import Chapter
+from btcnb.build.fingerprint import package_today
 from btcnb.build.project import Project
 from btcnb.build.races import races_html
 from btcnb.store.reach import Package
@@ -67,7 +68,7 @@ def measured_code(script: Path, package: Package | None = None) -> str:
 
 def current_code(project: Project) -> Callable[[str], str | None]:
     """The digest that a benchmark's records would carry today, by the benchmark's name; None without a script."""
-    package = Package(project.source / "btcnb")
+    package = package_today(project.source / "btcnb")
 
     def current(name: str) -> str | None:
         script = project.root / "benchmarks" / f"{name}.py"

@@ -17,6 +17,7 @@ from papermill.execute import execute_notebook
 from papermill.translators import PythonTranslator, papermill_translators
 
 from btcnb.build.project import DISK_FULL
+from btcnb.build.warm import SOCKET, warm_manager
 
 _ENGINE = "btcnb"
 _START_SECONDS = 300  # a kernel on a busy machine, importing from a cold disk
@@ -98,6 +99,8 @@ def _run(job: Job, connection: Connection) -> Event:
             language="python",
             progress_bar=False,
             start_timeout=_START_SECONDS,
+            shutdown_kernel="immediate",  # whatever was to be kept is on the disk
+            **({"kernel_manager_class": warm_manager()} if SOCKET in job.environment else {}),
             coalesce_streams=True,  # else what a cell prints arrives in pieces, and pages differ from run to run
             cwd=str(job.root),
         )

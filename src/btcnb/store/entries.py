@@ -259,19 +259,22 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _sources() -> str:
+def sources_digest(root: Path = PACKAGE) -> str:
+    """A digest of the names and the content of all Python files below a folder."""
     whole = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        whole.update(path.read_bytes())
+    for path in sorted(root.rglob("*.py")):
+        content = path.read_bytes()
+        whole.update(f"{path.relative_to(root).as_posix()} {len(content)}\n".encode())
+        whole.update(content)
     return whole.hexdigest()
 
 
-_AT_IMPORT = _sources()
+_AT_IMPORT = sources_digest()
 
 
 def _source_changed() -> bool:
     """Whether files differ from what this process imported: its results must not be kept under the new code's name."""
-    return _sources() != _AT_IMPORT
+    return sources_digest() != _AT_IMPORT
 
 
 def _warn(sentence: str) -> None:
