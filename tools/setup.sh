@@ -41,6 +41,6 @@ install --no-build-isolation --editable . ||
     { tail -n 5 "$log" >&2; fail "btcnb itself could not be installed: the last lines are above, all of it is in $log."; }
 "$venv/bin/python" -m pip check --disable-pip-version-check >>"$log" 2>&1 ||
     { tail -n 5 "$log" >&2; fail "the installed packages do not fit together: the last lines are above; requirements.lock may have to be made again, see tools/lock.py."; }
-echo "compiling the hot loops (about two minutes, this once)"
+echo "compiling the hot loops (two to three minutes, this once)"
 "$venv/bin/python" tools/compile.py >>"$log" 2>&1 ||
     echo "btcnb: the hot loops could not be compiled beforehand (why is in $log); whoever needs them first will do it."
