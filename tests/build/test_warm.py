@@ -82,6 +82,21 @@ nothing = 1
         assert (environment, imported_before, left_over) == ("yes", "True", "False")
 
 
+def test_libraries_have_the_threads_that_the_environment_grants(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ONE_THREAD:
+        monkeypatch.setenv(name, "2")
+    cell = """
+import os, numba, scipy.linalg, torch
+from threadpoolctl import threadpool_info
+print(os.getppid(), {each["num_threads"] for each in threadpool_info()}, numba.config.NUMBA_NUM_THREADS)
+print(torch.get_num_threads())
+"""
+    with WarmProcess([cell], dict.fromkeys(ONE_THREAD, "2"), tmp_path / "log") as warm:
+        assert run(warm.address, cell) == [f"{warm.process.pid} {{2}} 2", "2"], (tmp_path / "log").read_text()
+
+
 def test_figures_appear_below_their_cells(warm: WarmProcess, run: Run) -> None:
     assert "image/png" in run(warm.address, "import matplotlib.pyplot as plt\nplt.plot([1, 2]);")
 

@@ -41,6 +41,8 @@ SOCKET = "BTCNB_WARM"
 CLIENT = Path(__file__).with_name("warm_client.py")
 _BACKEND = "module://matplotlib_inline.backend_inline"  # what a kernel sets before its first cell
 _HARMLESS = {"jemalloc_bg_thd"}  # of Arrow's allocator, which knows of forks
+_BLAS = "OPENBLAS_NUM_THREADS"
+"""The one library that starts threads when it is loaded: none in the warm process, as many as wanted in a kernel."""
 _GRACE = 10.0  # seconds for the warm process to end its kernels
 
 
@@ -60,7 +62,7 @@ class WarmProcess:
                 stdout=told,
                 stderr=told,
                 pass_fds=[listener.fileno()],
-                env={**os.environ, "MPLBACKEND": _BACKEND, **environment},
+                env={**os.environ, "MPLBACKEND": _BACKEND, **environment, _BLAS: "1"},
                 start_new_session=True,  # Ctrl-C is the build's to hear
             )
         assert self.process.stdin is not None
@@ -221,6 +223,7 @@ def _become_kernel(request: dict[str, Any], descriptors: list[int], caller: sock
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
+    _share_blas()
     sys.argv = ["ipykernel_launcher", *request["arguments"]]
     threading.Thread(target=_end_with_caller, args=(caller,), daemon=True).start()
     from ipykernel import kernelapp
@@ -230,6 +233,16 @@ def _become_kernel(request: dict[str, Any], descriptors: list[int], caller: sock
     except SystemExit as ended:
         _leave(ended.code if isinstance(ended.code, int) else int(ended.code is not None))
     _leave(0)
+
+
+def _share_blas() -> None:
+    """As many threads as the environment grants; one that says nothing gets one for each core, as ever."""
+    from threadpoolctl import ThreadpoolController
+
+    wanted = os.environ.get(_BLAS) or os.environ.get("OMP_NUM_THREADS") or ""
+    threads = int(wanted) if wanted.isdigit() and int(wanted) else len(os.sched_getaffinity(0))
+    if threads > 1:
+        ThreadpoolController().select(internal_api="openblas").limit(limits=threads)
 
 
 def _leave(code: int) -> None:
