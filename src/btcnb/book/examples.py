@@ -24,7 +24,9 @@ def owner_names(txs: Transactions) -> npt.NDArray[np.object_]:
 def plain_shape(txs: Transactions, inputs: int, outputs: int) -> Mask:
     """Per transaction: so many inputs and outputs, all of different known addresses."""
     fits = (np.diff(txs.input_offsets()) == inputs) & (np.diff(txs.output_offsets()) == outputs)
-    ends = pd.concat([table.loc[fits[table["tx"]], ["tx", "address"]] for table in (txs.inputs, txs.outputs)])
+    ends = pd.concat(
+        [table.loc[fits[table["tx"].to_numpy()], ["tx", "address"]] for table in (txs.inputs, txs.outputs)]
+    )
     distinct = ends[ends["address"] >= 0].groupby("tx")["address"].nunique()
     return fits & (distinct.reindex(range(len(txs)), fill_value=0).to_numpy() == inputs + outputs)
 

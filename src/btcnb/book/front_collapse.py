@@ -65,7 +65,8 @@ def scene(txs: Transactions) -> Scene:
     fits = sizes[sizes["size"].between(*OWNERS) & sizes["sum"].between(*ADDRESSES) & (sizes["min"] >= LEAST)]
     if fits.empty:
         raise DataError(txs.source, "clusters", "none has collapsed so that a picture shows it", "take another world")
-    wrong = pd.Series(labels[merges.loc[merges["wrong"], "address_a"]]).value_counts()
+    misled = merges.loc[merges["wrong"], "address_a"].to_numpy()
+    wrong = pd.Series(labels[misled]).value_counts()
     order = fits.assign(wrong=wrong.reindex(fits.index)).sort_values(["wrong", "sum"], ascending=[True, False])
     best = order.index[0]
     members = np.flatnonzero((labels == best) & (owner >= 0))
