@@ -218,9 +218,11 @@ def test_a_bar_on_a_terminal() -> None:
 def test_processes_of_one_thread_survive_one_anothers_end(tmp_path: Path) -> None:
     """The killed worker's run failed; everything else is done, also what the same slot does next."""
     rows = ["plain", "killed", "fails", "better"]
-    told = run([planned(tmp_path, rows, seeds=1)], LocalWorkers(fake, 2), Progress(4, 2, io.StringIO()))
-    assert (told.done, told.failed) == (2, 2)
-    assert {name for name, state in states(tmp_path).items() if state == "done"} == {"plain/1", "better/1"}
+    told = run([planned(tmp_path, rows)], LocalWorkers(fake, 2), Progress(8, 2, io.StringIO()))
+    assert (told.done, told.failed) == (4, 4)
+    assert {name for name, state in states(tmp_path).items() if state == "done"} == {
+        f"{row}/{seed}" for row in ("plain", "better") for seed in (1, 2)
+    }
     by_row = {each["row"]: each for each in read(tmp_path)}
     assert by_row["killed"]["error"] == "the worker was lost (killed, or out of memory)."
     assert by_row["killed"]["code"] == by_row["plain"]["code"] == made_by(fake).code
