@@ -8,6 +8,10 @@ STAMP  := $(VENV)/.installed
 # Tests run side by side and leave each other a core: matrix products take one thread in each process. Compiled loops keep
 # theirs, so that what they do in parallel is tried.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/pytest
+# Compiled modules are kept, whatever the shell says: every test process and every kernel starts the sooner.
+export PYTHONDONTWRITEBYTECODE :=
+# The files whose tests look at the built book: each of three processes would read all the others for nothing.
+BOOK_TESTS = $(shell grep -lrE 'needs_book|mark\.book' tests --include='test_*.py')
 
 .PHONY: help book test setup lint types unit chapters pair format links lock clean
 .DEFAULT_GOAL := help
@@ -19,8 +23,8 @@ book: setup  ## execute every chapter (PRESET=quick) and render the book
 	@$(BIN)/btcnb build --preset $(PRESET) --jobs $(JOBS)
 
 test: setup  ## lint, types, tests, chapters, rendered book
-	@$(MAKE) --no-print-directory --jobs 3 lint types unit
-	@$(MAKE) --no-print-directory chapters
+	@$(MAKE) --no-print-directory --jobs 2 lint unit
+	@$(MAKE) --no-print-directory --jobs 2 types chapters  # the first chapters leave a core idle while they import
 
 setup: $(STAMP)
 
@@ -39,7 +43,7 @@ unit: setup  ## tests that need no built book
 
 chapters: setup  ## build both editions at preset quick, then read it as a reader's browser would
 	@$(BIN)/btcnb build --preset quick --edition both --jobs $(JOBS)
-	@$(PYTEST) -n 3 --dist loadgroup -m "book and not nightly" tests/book tests/project
+	@$(PYTEST) -n 3 --dist loadgroup -m "book and not nightly" $(BOOK_TESTS)
 
 pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair

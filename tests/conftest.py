@@ -6,6 +6,7 @@ they are new each time. `pytest --hypothesis-profile=thorough` looks ten times h
 not fix its number of examples.
 """
 
+import gc
 import os
 
 from hypothesis import HealthCheck, settings
@@ -17,3 +18,9 @@ settings.register_profile("btcnb", _UNHURRIED, derandomize=False)
 settings.register_profile("btcnb-ci", _UNHURRIED, derandomize=True)
 settings.register_profile("thorough", _UNHURRIED, derandomize=False, max_examples=1000)
 settings.load_profile("btcnb-ci" if os.environ.get("CI", "").lower() in {"1", "true"} else "btcnb")
+
+
+def pytest_collection_finish() -> None:
+    """Libraries and tests are here to stay: nobody need look for garbage among them, over and over."""
+    gc.collect()
+    gc.freeze()

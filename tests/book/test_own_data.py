@@ -26,7 +26,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "09_dendrograms": {},
 }
 
-ALONE = ("02_heuristics", "chain.parquet")  # this one in a kernel of its own, as papermill starts it
+ALONE = ("08_training", "chain.parquet")  # this one in a kernel of its own, as papermill starts it
 
 pytestmark = [pytest.mark.book, pytest.mark.xdist_group("own data")]  # they share their data and their imports
 
@@ -83,7 +83,7 @@ def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
     return "\n".join(str(item.get("data", {}).get("text/markdown", item.get("text", ""))) for item in outputs)
 
 
-@pytest.mark.parametrize("chapter", some("03", "06", "09"))
+@pytest.mark.parametrize("chapter", some("02", "03", "06", "09"))
 def test_a_chapter_on_transactions_of_ones_own(chapter: str, etl: Path, tmp_path: Path) -> None:
     page = execute(chapter, etl, tmp_path)
     assert "The data on this page is somebody's own" in page
@@ -94,11 +94,13 @@ def test_a_chapter_on_transactions_of_ones_own(chapter: str, etl: Path, tmp_path
         assert "This needs the true owners of the addresses" in page
 
 
-@pytest.mark.parametrize("chapter", some("02", "08"))
+@pytest.mark.parametrize("chapter", some("02", "03", "08"))
 def test_a_chapter_on_released_graphs(chapter: str, release: Path, tmp_path: Path) -> None:
     page = execute(chapter, release, tmp_path)
     assert "(release)" in page
     assert "It does not tell the transactions behind the graph." in page
+    if chapter == "09_dendrograms":  # which looks by owners
+        assert "| nothing |" in page and "This needs the true owners of the addresses" in page
 
 
 @pytest.mark.parametrize(

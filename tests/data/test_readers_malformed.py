@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import logging
@@ -50,6 +51,7 @@ READ = {name: reader.read for name, reader in READERS.items()} | {
 }
 
 
+@functools.cache  # whoever changes a table changes a copy
 def story() -> Transactions:
     return (
         chain(start_block=5)
@@ -61,6 +63,7 @@ def story() -> Transactions:
     )
 
 
+@functools.cache
 def graph() -> AddressGraph:
     return build_graph(story(), labels=np.array([0, 1, 1, 2]))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
@@ -37,11 +39,11 @@ def figure_svg(figure: Figure) -> str:
     Labels too small for a page are enlarged, artists of very many points become pixels, and neither date nor random
     names are written: equal figures give equal text.
     """
-    _enlarge_letters(figure)
+    final = not _enlarge_letters(figure)
     _rasterise_dense(figure)
     _keep_on_colours(figure)
     buffer = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "btcnb", "svg.fonttype": "path"}):
+    with mpl.rc_context({"svg.hashsalt": "btcnb", "svg.fonttype": "path"}), _as_laid_out(figure, final):
         figure.savefig(buffer, format="svg", bbox_inches="tight", dpi=PIXELS, metadata={"Date": None, "Creator": None})
     return rounded(buffer.getvalue())
 
@@ -51,13 +53,29 @@ def rounded(svg: str) -> str:
     return re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path.group()), svg)
 
 
-def _enlarge_letters(figure: Figure) -> None:
-    """No letter below `SMALLEST` points when the figure is shrunk to the column."""
+def _enlarge_letters(figure: Figure) -> bool:
+    """No letter below `SMALLEST` points when the figure is shrunk to the column. Whether there was any."""
     least = SMALLEST * max(1.0, float(figure.get_figwidth()) / COLUMN)
-    figure.canvas.draw()  # tick labels exist once they are drawn
-    for text in figure.findobj(Text):
-        if isinstance(text, Text) and text.get_text() and float(text.get_fontsize()) < least:
-            text.set_fontsize(least)
+    figure.draw_without_rendering()  # tick labels exist, and axes have their places, once that is done
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text) and text.get_text()]
+    small = [text for text in texts if float(text.get_fontsize()) < least]
+    for text in small:
+        text.set_fontsize(least)
+    return bool(small)
+
+
+@contextmanager
+def _as_laid_out(figure: Figure, final: bool) -> Iterator[None]:
+    """Save without a second layout where the first is final: half of the work of drawing a figure."""
+    engine = figure.get_layout_engine()
+    if not final or engine is None:
+        yield
+        return
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _rasterise_dense(figure: Figure) -> None:
