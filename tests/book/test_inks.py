@@ -109,6 +109,18 @@ def test_small_letters_of_a_wide_figure_are_enlarged():
     assert note.get_fontsize() == 2 * SMALLEST and large.get_fontsize() == 20
 
 
+@pytest.mark.parametrize("size", [5, 12])  # letters that are enlarged, and letters that are not
+def test_a_figure_is_laid_out_for_its_final_letters_and_keeps_its_engine(size: int):
+    figure = drawn(layout="constrained")
+    figure.axes[0].set_ylabel("one line\nand another", fontsize=size)
+    engine = figure.get_layout_engine()
+    figure_svg(figure)
+    assert figure.get_layout_engine() is engine
+    once = figure.axes[0].get_position().bounds
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_position().bounds == pytest.approx(once, abs=0.01), "nothing is left to be moved"
+
+
 def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_stay(tmp_path: Path):
     images = tmp_path / "_images"
     images.mkdir()
