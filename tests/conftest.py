@@ -8,7 +8,9 @@ not fix its number of examples.
 
 import gc
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -24,3 +26,25 @@ def pytest_collection_finish() -> None:
     """Libraries and tests are here to stay: nobody need look for garbage among them, over and over."""
     gc.collect()
     gc.freeze()
+
+
+TOGETHER = ("tests/book/test_own_data.py", "tests/book/test_rendered_links.py", "tests/book/test_printed.py")
+"""Files whose tests share what takes long to make."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadgroup`, a file of `TOGETHER` goes to one process; other tests go wherever there is time.
+
+    The plugin has marks for that, which this version of pytest does not let it see.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file in TOGETHER else nodeid
+
+    return Together(config, log)

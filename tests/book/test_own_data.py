@@ -28,7 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 ALONE = ("08_training", "chain.parquet")  # this one in a kernel of its own, as papermill starts it
 
-pytestmark = [pytest.mark.book, pytest.mark.xdist_group("own data")]  # they share their data and their imports
+pytestmark = pytest.mark.book
 
 
 def some(*nightly: str) -> list[Any]:

@@ -17,7 +17,6 @@ LEFT_ALONE = "a, pre, code, script, style, svg, h1, h2, h3, h4, h5, h6, .text_ht
 
 pytestmark = [
     pytest.mark.book,
-    pytest.mark.xdist_group("parsed pages"),
     pytest.mark.skipif(not (HTML / "index.html").exists(), reason="the book is not built: run `make book` first"),
 ]
 
