@@ -193,3 +193,9 @@ def test_make_runs_every_file_that_has_tests_of_the_book() -> None:
         path for path in (ROOT / "tests").rglob("test_*.py") if re.search(r"needs_book|mark\.book", path.read_text())
     ]
     assert {path.relative_to(ROOT).as_posix() for path in marked} == set(files.split())
+
+
+def test_files_whose_tests_stay_together_are_there_and_have_tests_of_the_book() -> None:
+    """A name that leads nowhere would be ignored in silence."""
+    together = runpy.run_path(str(ROOT / "tests" / "conftest.py"))["TOGETHER"]
+    assert together and all("book" in (ROOT / name).read_text(encoding="utf-8") for name in together)
