@@ -29,7 +29,13 @@ def _pages() -> list[str]:
 
 @functools.cache
 def _soup(page: str) -> BeautifulSoup:
-    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+    """A page; listings without the colours of their words, which are most of its elements."""
+    text = (HTML / f"{page}.html").read_text(encoding="utf-8")
+    return BeautifulSoup(re.sub(r"<pre\b.*?</pre>", _plain, text, flags=re.S), "html.parser")
+
+
+def _plain(listing: re.Match[str]) -> str:
+    return "<pre>" + re.sub(r"</?span\b[^>]*>|</?pre\b[^>]*>", "", listing[0]) + "</pre>"
 
 
 def _article(page: str) -> Tag:

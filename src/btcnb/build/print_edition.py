@@ -23,13 +23,14 @@ from btcnb.build.errors import BuildError
 
 STYLE = Path(__file__).parents[1] / "book" / "print.css"
 _MATHJAX = "_static/mathjax/tex-svg-full.js"
-_OFF = (
-    "script, style, noscript, form, button, .headerlink, .in-dark, .controls, .frame[hidden], .toctree-wrapper, "
-    "select, .tableofcontents-wrapper"
-)
+_OFF_TAGS = frozenset({"script", "style", "noscript", "form", "button", "select"})
+_OFF_CLASSES = frozenset({"headerlink", "in-dark", "controls", "toctree-wrapper", "tableofcontents-wrapper"})
 _NAMING = ("id", "name", "for", "aria-labelledby", "aria-describedby", "aria-controls")
 _SETTINGS = re.compile(r"<script>(window\.MathJax = .*?)</script>", re.S)
 _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
+_LISTING = re.compile(r"(<pre\b[^>]*>)(.*?)(</pre>)", re.S)
+_LEADING = re.compile(r"<a\b|\sid=")
+_KEPT = re.compile(r"\ue000(\d+)\ue001")  # of the private use area: no page holds such letters
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,14 @@ def print_edition(folder: Path, parts: Sequence[Part], title: str, code: bool = 
     Raises `BuildError` for a page that is not there.
     """
     documents = [document for part in parts for document in part.documents]
-    sheets = {document: _sheet(folder, document, documents, code) for document in documents}
+    listings: list[str] = []
+    sheets = {document: _sheet(folder, document, documents, code, listings) for document in documents}
     body = [f'<header class="title-page"><h1>{html.escape(title)}</h1></header>', _contents(parts, sheets)]
     for part in parts:
         if part.caption:
             body.append(f'<h1 class="part">{html.escape(part.caption)}</h1>')
         body += [str(sheets[document]) for document in part.documents]
-    return _file(folder, title, "\n".join(body))
+    return _file(folder, title, _KEPT.sub(lambda kept: listings[int(kept[1])], "\n".join(body)))
 
 
 def anchor(document: str, name: str = "") -> str:
@@ -62,15 +64,15 @@ def anchor(document: str, name: str = "") -> str:
     return f"{own}--{name}" if name else own
 
 
-def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool) -> Tag:
+def _sheet(folder: Path, document: str, documents: Sequence[str], code: bool, listings: list[str]) -> Tag:
     path = folder / f"{document}.html"
     if not path.is_file():
         raise BuildError(f"The book has no page {document}; build it with `btcnb build` first.")
-    article = BeautifulSoup(_article(path), "html.parser").find("article")
+    article = BeautifulSoup(_without_listings(_article(path), listings), "html.parser").find("article")
     if not isinstance(article, Tag):
         raise BuildError(f"{path} is no page of the book; build it again with `btcnb build`.")
-    _unfold(article, code)  # first: most of a page's elements are the coloured words of folded code
-    for part in article.select(_OFF):
+    _unfold(article, code)
+    for part in article.find_all(_is_off):
         part.decompose()
     _name_once(article)
     for part in article.find_all(True):
@@ -90,6 +92,29 @@ def _article(path: Path) -> str:
     """The text of a page from where its article begins to where it ends: menus are not worth parsing."""
     text = path.read_text(encoding="utf-8")
     return text[max(text.find("<article"), 0) : text.rfind("</article>") + len("</article>")]
+
+
+def _without_listings(text: str, listings: list[str]) -> str:
+    """The text with a mark in the place of each listing's words, which are added to `listings`.
+
+    Most elements of a page are coloured words of code, and nothing happens to them: parsing them takes the longest.
+    """
+
+    def keep(found: re.Match[str]) -> str:
+        if _LEADING.search(found[2]):  # links and anchors get other names
+            return found[0]
+        listings.append(found[2])
+        return f"{found[1]}\ue000{len(listings) - 1}\ue001{found[3]}"
+
+    return _LISTING.sub(keep, text)
+
+
+def _is_off(part: Tag) -> bool:
+    """Whether one can do nothing with it on paper, or does not see it."""
+    kinds = part.get("class") or ()
+    return (
+        part.name in _OFF_TAGS or not _OFF_CLASSES.isdisjoint(kinds) or ("frame" in kinds and part.has_attr("hidden"))
+    )
 
 
 def _name_once(article: Tag) -> None:
