@@ -113,6 +113,17 @@ def test_a_chapter_says_whose_data_its_verdicts_rest_on() -> None:
     assert "| 0 | 1 | 0 | 0 | – |" in verdicts_page([(CHAPTER, [entry])])
 
 
+def test_without_a_word_on_whose_data_the_data_sources_tell_its_kind() -> None:
+    entry = {"kind": "verdict", "claim": "c", "where": "w", "verdict": "partly", "evidence": "e"}
+    for source, said in (
+        ("180 recorded runs (simulated economies)", "simulated"),
+        ("recorded runs (simulated, but for moser_real)", "simulated and real"),
+        ("synthetic points on the unit sphere", "–"),
+    ):
+        page = verdicts_page([(CHAPTER, [{"kind": "data_source", "source": source}, entry])])
+        assert f"| 0 | 1 | 0 | 0 | {said} |" in page
+
+
 def test_provenance_prints_the_whole_recipe() -> None:
     stamp = Stamp(
         chapter="08_training",

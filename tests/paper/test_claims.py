@@ -76,6 +76,8 @@ def test_words_exist_for_every_rule_and_every_quoted_number() -> None:
         assert re.fullmatch(r"[^\n]{10,2000}\.", paper.rule_words(each.rule)), each.id
         assert "nan" not in paper.paper_words(each)
     assert paper.paper_words(paper.claim("C053")) == "NMI 0.642, ARI 0.289"
+    assert paper.paper_words(paper.claim("C058")) == "DP 0.771, NMI 0.760, ARI 0.637"
+    assert paper.paper_words(paper.claim("C135")) == "TN, repelled 58.0; TN, repelled 57.9; TN, repelled 63.4"
     assert paper.paper_words(paper.claim("C096")) == "0.45"
     assert paper.paper_words(paper.claim("C040")).startswith("M = 4√(2k)")
 

@@ -314,7 +314,9 @@ def test_a_head_that_several_numbers_share_is_told_once() -> None:
     metrics = ["heuristics.TP", "heuristics.FP"]
     rule = {"kind": "value", "grid": "g", "row": "a", "metrics": metrics, "printed": printed, "within": 5}
     found = judged(rule, {"a": {"heuristics.TP": [42.0] * 3, "heuristics.FP": [23.0] * 3}})
-    assert found.evidence.startswith("heuristics: TP 42 (42 to 42), paper 42.6; FP 23 (23 to 23), paper 22.7; 3 seeds")
+    assert found.evidence.startswith(
+        "heuristics: TP 42.0 (42.0 to 42.0), paper 42.6; FP 23.0 (23.0 to 23.0), paper 22.7; 3 seeds"
+    )
 
 
 ORDERED = {"kind": "ordered", "grid": "g", "rows": ["a", "b", "c"], "metric": "DP", "direction": "rising"}

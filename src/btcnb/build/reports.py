@@ -151,9 +151,12 @@ def _verdict(entry: Mapping[str, Any]) -> str:
 
 
 def _data(records: Records) -> str:
-    """Whose data the chapter's page shows; a dash for chapters that need none."""
+    """Whose data the chapter's page shows; without that, the kinds that its data sources name; a dash for none."""
     whose = next((entry for entry in records if entry.get("kind") == "whose"), None)
-    return "–" if whose is None else "simulated" if whose["simulated"] else without_credentials(whose["source"])
+    if whose is not None:
+        return "simulated" if whose["simulated"] else without_credentials(whose["source"])
+    told = " ".join(str(entry["source"]) for entry in records if entry.get("kind") == "data_source").lower()
+    return " and ".join(name for name in ("simulated", "real") if name in told) or "–"
 
 
 def _section(records: Records) -> list[str]:

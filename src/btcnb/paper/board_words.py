@@ -129,7 +129,7 @@ ADVICE = (
     Advice(
         "C110",
         "Print the false negatives of the hybrid beside its false positives: both belong to the gain.",
-        "Report Table 2 with an interval over sets of labels: its gain did not carry over fully.",
+        "Report Table 2 with an interval over sets of labels: here its gain did not show, or not in full.",
     ),
 )
 

@@ -57,7 +57,7 @@ from btcnb.paper.kinds import (
 from btcnb.paper.records import Frames, Records, Untestable, together
 from btcnb.paper.statistics import Estimate, estimate, slopes, unequal_variances
 from btcnb.paper.tables import value as printed_value
-from btcnb.paper.words import number, rule_words, sides
+from btcnb.paper.words import alike, number, rule_words, sides
 
 REPRODUCED, PARTLY, NOT, UNTESTED = "reproduced", "partly", "not reproduced", "cannot be tested here"
 SIGNIFICANT = 0.05
@@ -158,7 +158,8 @@ def _told(verdict: str, pair: Pair, found: Sequence[Estimate], sign: int = 0) ->
 
 def shown(found: Estimate, signed: bool = True) -> str:
     """`+0.031 (+0.012 to +0.050)`: mean and interval."""
-    return f"{number(found.mean, signed)} ({number(found.low, signed)} to {number(found.high, signed)})"
+    mean, low, high = alike([found.mean, found.low, found.high], signed)
+    return f"{mean} ({low} to {high})"
 
 
 def _seeds(found: Sequence[Estimate]) -> int:
@@ -231,7 +232,8 @@ def _value(rule: Value, records: Records) -> Judgement:
         ours = estimate(records.metric(rule.place, metric, rule.where).to_numpy())
         theirs = printed_value(rule.printed.table, column, **dict(rule.printed.row))
         near.append(abs(ours.mean - theirs) <= rule.within)
-        parts.append(f"{name} {shown(ours, signed=False)}, paper {number(theirs)}")
+        mean, low, high, printed = alike([ours.mean, ours.low, ours.high, theirs])
+        parts.append(f"{name} {mean} ({low} to {high}), paper {printed}")
         found.append(ours)
     verdict = REPRODUCED if all(near) else PARTLY if any(near) else NOT
     said = f"{of}{'; '.join(parts)}; {_count(found)}"

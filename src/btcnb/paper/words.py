@@ -9,6 +9,7 @@ import pandas as pd
 
 from btcnb import gates
 from btcnb.digits import evidence
+from btcnb.digits import number as plain
 from btcnb.paper.claims import Claim, lookup
 from btcnb.paper.kinds import (
     AllOf,
@@ -33,6 +34,9 @@ from btcnb.paper.kinds import (
     Value,
 )
 
+_DIGITS = dict.fromkeys(["DP", "NMI", "ARI"], ".3f")
+_DIGITS |= dict.fromkeys(["TP", "FP", "FN", "TN", "TN_hard_negatives", "bACC", "F1"], ".1f")
+
 MOST_NAMES = 6
 """Longer lists of rows are counted, not read out."""
 
@@ -40,6 +44,14 @@ MOST_NAMES = 6
 def number(value: float, signed: bool = False) -> str:
     """As `btcnb.digits.evidence` writes it."""
     return evidence(value, signed)
+
+
+def alike(values: Sequence[float], signed: bool = False) -> list[str]:
+    """Numbers that stand side by side, with the same digits: one decimal where the largest is 10 or more."""
+    if not 10 <= max((abs(value) for value in values), default=0) < 999.5:
+        return [number(value, signed) for value in values]
+    form = f"{{:{'+' * signed}.1f}}"
+    return ["nan" if value != value else plain(value, form).replace("-", "−") for value in values]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -199,15 +211,26 @@ def paper_words(claim: Claim) -> str:
     for reference in quoted:
         frame = lookup(reference)
         if len(frame) > 1:
-            found += [f"{name} {', '.join(_printed(value) for value in frame[name])}" for name in frame.columns]
+            found += [_cell(name, ", ".join(_printed(value, name) for value in frame[name])) for name in frame.columns]
         else:
-            cells = [f"{name} {_printed(value)}".removeprefix("value ") for name, value in frame.iloc[0].items()]
-            found.append(", ".join(cells))
+            found.append(
+                ", ".join(_cell(str(name), _printed(value, str(name))) for name, value in frame.iloc[0].items())
+            )
     return "; ".join(found)
 
 
-def _printed(value: object) -> str:
+def _cell(column: str, values: str) -> str:
+    """A column's name and what stands in it: `DP 0.771`; a column that is just called value goes without."""
+    name = column.replace("TN_hard_negatives", "TN, repelled").replace("_", " ")
+    return values if name == "value" else f"{name} {values}"
+
+
+def _printed(value: object, column: str = "") -> str:
+    """A number with the digits that the paper gives to its column."""
+    form = _DIGITS.get(column.removesuffix("_sd"))
     if isinstance(value, float | int) and not pd.isna(value):
+        if form:
+            return f"{value:{form}}"
         text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}" if value == int(value) else f"{value:.6g}"
         return text.replace("-", "−")
     return "–" if pd.isna(value) else str(value)  # type: ignore[call-overload]
