@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,8 +156,8 @@ def _data(records: Records) -> str:
     whose = next((entry for entry in records if entry.get("kind") == "whose"), None)
     if whose is not None:
         return "simulated" if whose["simulated"] else without_credentials(whose["source"])
-    told = " ".join(str(entry["source"]) for entry in records if entry.get("kind") == "data_source").lower()
-    return " and ".join(name for name in ("simulated", "real") if name in told) or "–"
+    told = " ".join(str(entry.get("source", "")) for entry in records if entry.get("kind") == "data_source").lower()
+    return " and ".join(kind for kind in ("simulated", "real") if re.search(rf"(?<![a-z]){kind}(?![a-z])", told)) or "–"
 
 
 def _section(records: Records) -> list[str]:
