@@ -53,7 +53,7 @@ def test_a_page_can_be_read_in_both_schemes_at_both_widths(page: str, site: str,
         found[f"looks, {width}"] = tab.evaluate(LOOKS)
     tab.evaluate(THIN)
     tab.evaluate(axe)
-    for width, scheme, rules in ((1280, "light", None), (1280, "dark", []), (390, "dark", BY_WIDTH)):
+    for width, scheme, rules in ((1280, "light", []), (1280, "dark", ["color-contrast"]), (390, "dark", BY_WIDTH)):
         show(tab, width, scheme)
         found[f"faults, {width}, {scheme}"] = tab.evaluate(FAULTS, rules)
     visit.close()
@@ -71,23 +71,15 @@ def show(tab: Any, width: int, scheme: str) -> None:
 @pytest.mark.parametrize(
     ("body", "rules", "fault"),
     [
-        ("<p style='color: #999'>pale</p>", None, "color-contrast"),
         ("<p style='color: #999'>pale</p>", [], "color-contrast"),
         ("<p style='color: #999'>pale</p>", BY_WIDTH, "color-contrast"),
-        (
-            "<p>words and <a href='#' style='color: #333; text-decoration: none'>links</a> alike</p>",
-            None,
-            "link-in-text-block",
-        ),
-        ("<button></button>", None, "button-name"),
+        ("<button></button>", [], "button-name"),
         ("<button></button>", BY_WIDTH, "button-name"),
-        ("<img src='data:,'>", None, "image-alt"),
-        ("<p>black on white</p><button>press</button>", None, ""),
+        ("<img src='data:,'>", [], "image-alt"),
+        ("<p>black on white</p><button>press</button>", [], ""),
     ],
 )
-def test_a_page_with_a_fault_is_found_out(
-    body: str, rules: list[str] | None, fault: str, browser: Any, axe: str
-) -> None:
+def test_a_page_with_a_fault_is_found_out(body: str, rules: list[str], fault: str, browser: Any, axe: str) -> None:
     tab = browser.new_page()
     tab.set_content(f"<html lang='en'><head><title>t</title></head><body><main><h1>t</h1>{body}</main></body></html>")
     tab.evaluate(axe)
