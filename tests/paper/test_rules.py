@@ -319,6 +319,12 @@ def test_a_head_that_several_numbers_share_is_told_once() -> None:
     )
 
 
+def test_a_small_share_has_the_digits_of_the_papers_column() -> None:
+    printed = {"table": "entity_labels", "row": {"model": "Heuristics"}, "columns": ["FN"]}
+    rule = {"kind": "value", "grid": "g", "row": "a", "metrics": ["FN"], "printed": printed, "within": 5}
+    assert judged(rule, {"a": {"FN": [2.824] * 3}}).evidence.startswith("FN 2.8 (2.8 to 2.8), paper 15.8; 3 seeds")
+
+
 ORDERED = {"kind": "ordered", "grid": "g", "rows": ["a", "b", "c"], "metric": "DP", "direction": "rising"}
 
 
@@ -433,7 +439,7 @@ COST = {"kind": "cost", "grid": "g", "row": "a", "metrics": ["peak_mb.train", "p
 def test_one_run_is_enough_for_a_cost(cut: float, expected: str) -> None:
     found = judged(COST, {"a": {"peak_mb.train": [100.0], "peak_mb.cut": [cut]}})
     assert (found.verdict, found.sample) == (expected, 1)
-    assert found.evidence == "peak_mb.cut of “a” is the largest, 4,096; 1 run"
+    assert found.evidence == "peak_mb.cut of “a” is the largest, 4,096 MB; 1 run"
     assert found.rule_text == "None of peak_mb.train and peak_mb.cut of “a” above 4,096, in any run."
 
 

@@ -57,7 +57,7 @@ from btcnb.paper.kinds import (
 from btcnb.paper.records import Frames, Records, Untestable, together
 from btcnb.paper.statistics import Estimate, estimate, slopes, unequal_variances
 from btcnb.paper.tables import value as printed_value
-from btcnb.paper.words import alike, number, rule_words, sides
+from btcnb.paper.words import alike, measured, number, rule_words, sides
 
 REPRODUCED, PARTLY, NOT, UNTESTED = "reproduced", "partly", "not reproduced", "cannot be tested here"
 SIGNIFICANT = 0.05
@@ -232,7 +232,7 @@ def _value(rule: Value, records: Records) -> Judgement:
         ours = estimate(records.metric(rule.place, metric, rule.where).to_numpy())
         theirs = printed_value(rule.printed.table, column, **dict(rule.printed.row))
         near.append(abs(ours.mean - theirs) <= rule.within)
-        mean, low, high, printed = alike([ours.mean, ours.low, ours.high, theirs])
+        mean, low, high, printed = alike([ours.mean, ours.low, ours.high, theirs], column=column)
         parts.append(f"{name} {mean} ({low} to {high}), paper {printed}")
         found.append(ours)
     verdict = REPRODUCED if all(near) else PARTLY if any(near) else NOT
@@ -298,7 +298,7 @@ def _cost(rule: Cost, records: Records) -> Judgement:
     most = {name: float(records.metric(rule.place, name, rule.where, fewest=1).max()) for name in rule.metrics}
     name, worst = max(most.items(), key=lambda entry: entry[1])
     runs = len(records.metric(rule.place, name, rule.where, fewest=1))
-    said = f"{name} of “{rule.place.row}” is the largest, {number(worst)}; {runs} run{'s' * (runs != 1)}"
+    said = f"{name} of “{rule.place.row}” is the largest, {measured(name, worst)}; {runs} run{'s' * (runs != 1)}"
     return Judgement(REPRODUCED if worst <= rule.at_most else NOT, said, tuple(most.values()), runs)
 
 

@@ -34,6 +34,7 @@ from btcnb.paper.kinds import (
     Value,
 )
 
+_UNITS = {"peak_mb": " MB", "seconds": " s"}
 _DIGITS = dict.fromkeys(["DP", "NMI", "ARI"], ".3f")
 _DIGITS |= dict.fromkeys(["TP", "FP", "FN", "TN", "TN_hard_negatives", "bACC", "F1"], ".1f")
 
@@ -46,12 +47,21 @@ def number(value: float, signed: bool = False) -> str:
     return evidence(value, signed)
 
 
-def alike(values: Sequence[float], signed: bool = False) -> list[str]:
-    """Numbers that stand side by side, with the same digits: one decimal where the largest is 10 or more."""
-    if not 10 <= max((abs(value) for value in values), default=0) < 999.5:
+def alike(values: Sequence[float], signed: bool = False, column: str = "") -> list[str]:
+    """Numbers that stand side by side, with the same digits: one decimal where the largest is 10 or more.
+
+    column: of one of the paper's tables, whose digits they get
+    """
+    digits = _DIGITS.get(column, ".1f")
+    if column not in _DIGITS and not 10 <= max((abs(value) for value in values), default=0) < 999.5:
         return [number(value, signed) for value in values]
-    form = f"{{:{'+' * signed}.1f}}"
+    form = f"{{:{'+' * signed}{digits}}}"
     return ["nan" if value != value else plain(value, form).replace("-", "−") for value in values]
+
+
+def measured(metric: str, value: float) -> str:
+    """A metric's value with its unit, where the metric's name tells one: `peak_mb.train`."""
+    return f"{number(value)}{_UNITS.get(metric.split('.')[0], '')}"
 
 
 def listed(names: Sequence[str]) -> str:
