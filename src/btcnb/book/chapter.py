@@ -24,6 +24,7 @@ from btcnb.errors import DataError, ParameterError
 PROJECT = Path(__file__).resolve().parents[3]
 OF_OWN_DATA = ("source", "intervals", "price_usd")
 """Parameters that change nothing, or everything, unless one brings data of one's own."""
+LONGEST = 88  # characters of a command that fit the column of a laptop's screen
 WORDS_PER_MINUTE = 180  # technical prose with formulas, read slowly
 
 
@@ -117,6 +118,8 @@ def _rerun_myst(name: str, entries: Mapping[str, Parameter]) -> str:
     rows = [[code(e.name), e.annotation, code(repr(e.default)), str(e.range), e.meaning] for e in entries.values()]
     table = pipe_table(["parameter", "type", "default", "range", "meaning"], rows) if rows else ""
     command = f".venv/bin/papermill notebooks/{name}.ipynb runs/{name}.ipynb{_example(entries)}"
+    if len(command) > LONGEST:
+        command = command.replace(" runs/", " \\\n  runs/", 1)
     opening = "::::::{admonition} Re-run me\n:class: tip dropdown rerun\n\n"
     return f"{opening}```bash\n{command}\n```\n\n{table}\n::::::\n"
 

@@ -49,7 +49,7 @@ class Scene:
         return (
             f"One cluster of a simulated economy: {len(self.owner)} addresses of {strangers} owners, each with a "
             f"colour and a shape. Thin lines are {right} right merges of the heuristics. {mistake}: to the "
-            "heuristics, everything in the dotted frame is one *user*."
+            "heuristics, everything in the dotted frame is one “user”."
         )
 
 

@@ -160,6 +160,10 @@ def _data(records: Records) -> str:
     return " and ".join(kind for kind in ("simulated", "real") if re.search(rf"(?<![a-z]){kind}(?![a-z])", told)) or "–"
 
 
+def _differ(rows: Records, name: str) -> bool:
+    return len({str(row[name]) for row in rows}) > 1
+
+
 def _section(records: Records) -> list[str]:
     """Rows that hold the same things share a table; what is the same in all of them stands above it."""
     lines: list[str] = []
@@ -167,9 +171,12 @@ def _section(records: Records) -> list[str]:
     for entry in records:
         groups.setdefault(tuple(name for name in entry if name not in (*ENVIRONMENT, CODE)), []).append(entry)
     for columns, rows in groups.items():
-        varying = [name for name in columns if len(rows) == 1 or len({str(row[name]) for row in rows}) > 1]
+        timed = len(rows) == 1 and not set(columns).isdisjoint(_HEADINGS)  # a row of its own: its measures are enough
+        shown = ("stage", *_HEADINGS) if timed else columns
+        varying = [name for name in shown if name in columns and (len(rows) == 1 or _differ(rows, name))]
         common = [f"{name} {number(rows[0][name])}" for name in columns if name not in varying and name != "benchmark"]
-        lines += [escape(", ".join(common)) + ":" if common else "", ""]
+        above = escape(", ".join(common).replace("_", " ")) + ":" if common else ""
+        lines += [*([above] if above not in lines else []), ""]
         header = [_HEADINGS.get(name, name.replace("_", " ")) for name in varying]
         numeric = [all(isinstance(row[name], int | float) for row in rows) for name in varying]
         lines += [pipe_table(header, [[number(row[name]) for name in varying] for row in rows], numeric), ""]
