@@ -1,7 +1,7 @@
 // A box that scrolls sideways can be reached by keyboard, and says what it is; one that need not scroll is no stop.
 (function () {
   const BOXES = ".bd-article .pst-scrollable-table-container, .bd-article mjx-container, .bd-article .cell_output .output, " +
-    ".bd-article .text_html, .bd-article pre";
+    ".bd-article .text_html, .bd-article pre, .bd-article figure";
   function settle() {
     document.querySelectorAll(BOXES).forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(box).overflowX);
