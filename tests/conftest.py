@@ -28,7 +28,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-TOGETHER = ("tests/book/test_own_data.py", "tests/book/test_rendered_links.py", "tests/book/test_printed.py")
+TOGETHER = tuple(f"tests/book/test_{name}.py" for name in ("own_data", "rendered_links", "printed", "slides"))
 """Files whose tests share what takes long to make."""
 
 

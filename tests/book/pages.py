@@ -98,19 +98,22 @@ def chromium() -> Iterator[Any]:
 class Visit:
     """One tab: the page it shows, what left the machine, and what went wrong."""
 
-    def __init__(self, browser: Any, site: str, width: int = 1280) -> None:
+    def __init__(self, browser: Any, site: str, width: int = 1280, mathematics: bool = True) -> None:
+        """mathematics: whether formulas are set, which takes most of the time that a chapter needs to open"""
         self.site = site
         self.elsewhere: list[str] = []
         self.errors: list[str] = []
         self.tab = browser.new_page(viewport={"width": width, "height": 900})
         self.tab.set_default_timeout(PATIENCE)
+        if not mathematics:
+            self.tab.route("**/mathjax/**", lambda route: route.fulfill(content_type="text/javascript", body=""))
         self.tab.on("request", self._asked)
         self.tab.on("response", self._answered)
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
 
     def open(self, address: str) -> Any:
-        """Go to a page of the site and wait until its mathematics is set."""
+        """Go to a page of the site and wait until its mathematics is set, if it is to be."""
         self.tab.goto(f"{self.site}/{address}", wait_until="load")
         self.tab.evaluate("window.MathJax?.startup?.promise?.then(() => null)")
         return self.tab

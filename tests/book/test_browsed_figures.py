@@ -20,7 +20,7 @@ def _with(mark: str) -> list[str]:
 
 @pytest.mark.parametrize("page", _with('class="btcnb-slider"') + _with('class="btcnb-dendrogram"'))
 def test_a_figure_with_a_slider_answers_to_keys_and_to_the_mouse(page: str, site: str, browser: Any) -> None:
-    visit = pages.Visit(browser, site)
+    visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
     figures = [figure for figure in tab.query_selector_all(MOVABLE) if figure.is_visible()]
     assert figures
@@ -42,7 +42,7 @@ def test_a_figure_with_a_slider_answers_to_keys_and_to_the_mouse(page: str, site
 
 @pytest.mark.parametrize("page", _with('class="btcnb-clusters"'))
 def test_clusters_are_chosen_by_key_and_by_mouse(page: str, site: str, browser: Any) -> None:
-    visit = pages.Visit(browser, site)
+    visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
     for explorer in tab.query_selector_all(".btcnb-clusters"):
         choice, panels = explorer.query_selector("select"), explorer.query_selector_all(":scope > .panel")
@@ -61,7 +61,7 @@ def test_clusters_are_chosen_by_key_and_by_mouse(page: str, site: str, browser: 
 
 @pytest.mark.parametrize("page", _with('class="btcnb-board"'))
 def test_the_scoreboard_is_filtered_by_key_and_by_mouse(page: str, site: str, browser: Any) -> None:
-    visit = pages.Visit(browser, site)
+    visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
     rows = tab.locator(".btcnb-board tbody tr:visible")
     everything, choice = rows.count(), tab.locator(".btcnb-board select").first
