@@ -23,7 +23,6 @@ import math
 import multiprocessing
 import os
 import platform
-import resource
 import sys
 import time
 import traceback
@@ -35,12 +34,25 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil
 
-from btcnb.build.reports import CODE, measured_code
+from btcnb.store.keys import commit
 
 PROJECT = Path(__file__).resolve().parent.parent
 RESULTS = PROJECT / "results" / "benchmarks"
-PACKAGES = ("numpy", "scipy", "pandas", "numba", "scikit-learn", "igraph", "leidenalg", "torch", "torch_geometric")
+PACKAGES = (
+    "btcnb",
+    "meanlink",
+    "numpy",
+    "scipy",
+    "pandas",
+    "numba",
+    "scikit-learn",
+    "igraph",
+    "leidenalg",
+    "torch",
+    "torch_geometric",
+)
 MEGABYTE = 2.0**20
 
 
@@ -142,12 +154,8 @@ def rows(benchmark: str, run: Run, **config: Any) -> list[dict[str, Any]]:
 
 
 def write(name: str, records: Sequence[dict[str, Any]]) -> Path:
-    """Replace `results/benchmarks/NAME.json` by these records, in one step.
-
-    Each says which state of the package's code it measured, so that the page can mark those older than the code.
-    """
-    code = measured_code(Path(sys.argv[0]))
-    records = [{CODE: code, **record} for record in records]
+    """Replace `results/benchmarks/NAME.json` by these records, in one step; each carries the commit it measured."""
+    records = [{"commit": commit(), **record} for record in records]
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
     partial = path.with_suffix(".partial")
@@ -196,7 +204,8 @@ class _Peak:
     """The highest resident memory of this process inside a `with` block, in MB.
 
     Linux keeps a high-water mark that can be reset, so a block's own peak is exact, also while compiled code holds the
-    interpreter. Where the mark cannot be reset, it is that of the process so far.
+    interpreter. Windows keeps one that cannot be reset: it is that of the process so far. Elsewhere it is what the
+    process has when a block begins or ends.
     """
 
     _open: ClassVar[list[_Peak]] = []
@@ -223,8 +232,8 @@ def _high_water() -> float:
         for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM"):
                 return int(line.split()[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / MEGABYTE if sys.platform == "darwin" else peak / 1024
+    used = psutil.Process().memory_info()
+    return float(getattr(used, "peak_wset", used.rss)) / MEGABYTE
 
 
 def _versions() -> dict[str, str]:

@@ -4,10 +4,10 @@
     python benchmarks/calibration.py --size quick   # or standard
 
 Writes results/calibration_SIZE.csv with columns size, split, quantity, value: structure of the graph
-(`btcnb.data.structure`) and of its chain (`btcnb.data.chain_measures`), and how right the heuristics are
-(`btcnb.data.realism`: change votes, freshness, supercluster, entity pairs, wrong merges by rule and mechanism).
-Chapter 03 shows them beside its own run. Interrupted, it goes on with the next split when called again, unless code,
-size or seed have changed.
+(`btcnb.data.calibration`) and of its chain (`btcnb.data.chain_measures`), and how right the heuristics are
+(`btcnb.data.heuristic_measures`: change votes, freshness, supercluster, entity pairs, wrong merges by rule and
+mechanism). Chapter 03 shows them beside its own run. Interrupted, it goes on with the next split when called again,
+unless code, size or seed have changed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import pandas as pd
 from _measure import RESULTS, in_child
 
 from btcnb import sizes
-from btcnb.build.reports import measured_code
 from btcnb.data import ROLES, HeuristicConfig, Source, build_graph, heuristic_clusters, sample_from_coinbase, simulate
-from btcnb.data.fits import measured
+from btcnb.data.calibration import measured
+from btcnb.store.keys import cell_modules, code_digest, imported_subpackages
 
 KEY = ["code", "size", "seed"]
 
@@ -58,7 +58,8 @@ def main() -> None:
     arguments = parser.parse_args()
     path = RESULTS.parent / f"calibration_{arguments.size}.csv"
     partial = path.with_suffix(".partial")
-    key = [measured_code(Path(__file__)), arguments.size, str(arguments.seed)]
+    code = code_digest(imported_subpackages(cell_modules([Path(__file__).read_text(encoding="utf-8")])))
+    key = [code, arguments.size, str(arguments.seed)]
     table = begun(partial, key)
     for number, split in enumerate(ROLES, start=1):
         if split in set(table["split"]):

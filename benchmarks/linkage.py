@@ -21,13 +21,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-import fastcluster
 import numpy as np
 from _measure import RESULTS, in_child, rows, show, stage, touch, write
 from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist
 
-from btcnb.cluster import linkage
+from meanlink import linkage
+from meanlink.benchmark import CONTENDERS
 
 DIMENSION = 128
 SPEED, MEMORY, SECONDS, GIGABYTES = 6.0, 8.0, 60.0, 1.5
@@ -51,18 +51,17 @@ def points(shape: str, n: int, d: int = DIMENSION, seed: int = 0) -> Any:
 def race(shape: str, n: int, peers: bool) -> float:
     """Our linkage, then the peers, on the same points; the largest difference of heights to fastcluster's."""
     X = points(shape, n)
+    calls = {name: call for name, (_, call, _) in CONTENDERS["linkage"].items()}
     with stage("ours"):
-        Z = linkage(X, progress=False)
+        heights = calls["meanlink"](X, None)
     if not peers:
-        return float(Z[-1, 2])
+        return float(heights[-1])
     touch(8 * n * n)  # the distances of all pairs, and the copy that SciPy works on
     with stage("pdist + fastcluster"):
-        theirs = fastcluster.linkage(pdist(X.astype(np.float64), "cosine"), "average")
-    difference = float(np.abs(Z[:, 2] - theirs[:, 2]).max())
-    del theirs
+        theirs = calls["pdist + fastcluster"](X, None)
     with stage("pdist + SciPy"):
-        hierarchy.linkage(pdist(X.astype(np.float64), "cosine"), "average")
-    return difference
+        calls["pdist + SciPy"](X, None)
+    return float(np.abs(heights - theirs).max())
 
 
 def agreement(shape: str, n: int) -> dict[str, Any]:
@@ -155,6 +154,12 @@ def warm_up() -> None:
     linkage(clumps[::80], progress=False)
 
 
+def warm_race() -> None:
+    """Everything that a race calls, imported and compiled."""
+    race("clustered", 300, True)
+    warm_up()
+
+
 def extra(part: Any) -> float:
     return part.peak_mb - part.start_mb
 
@@ -195,7 +200,7 @@ def others(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def races(options: Any) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for shape in ("clustered", "uniform"):
-        run = in_child(race, shape, options.n, True, warm_up=(race, shape, 300, True))
+        run = in_child(race, shape, options.n, True, warm_up=(warm_race,))
         found: dict[str, Any] = {}
         if run.error is None:
             ours, peer, scipys = run["ours"], run["pdist + fastcluster"], run["pdist + SciPy"]
@@ -209,7 +214,7 @@ def races(options: Any) -> list[dict[str, Any]]:
             print(shape, options.n, found, flush=True)
         records += rows("linkage", run, task="average linkage", shape=shape, n=options.n, d=DIMENSION, **found)
     for shape in ("clustered", "uniform"):
-        run = in_child(race, shape, options.large, False, warm_up=(race, shape, 300, False))
+        run = in_child(race, shape, options.large, False, warm_up=(warm_race,))
         found = {}
         if run.error is None:
             ours = run["ours"]

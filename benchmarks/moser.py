@@ -30,7 +30,6 @@ import pandas as pd
 from _measure import PROJECT
 
 from btcnb import book
-from btcnb.build.reports import measured_code
 from btcnb.data import Source, Transactions, attach_labels, load_transactions
 from btcnb.data.change_votes import multi_input_clusters, services_together
 from btcnb.data.readers.blocks import read_blocks
@@ -39,6 +38,7 @@ from btcnb.experiments.change_scores import scored
 from btcnb.experiments.moser import change_decisions, moser_merges
 from btcnb.experiments.moser_measure import TEACHERS, forest_numbers
 from btcnb.experiments.moser_votes import counted, pooled_scores, vote_numbers
+from btcnb.store.keys import commit
 
 BLOCKS, LABELS = "mainnet-blocks", "labels/btc_labels.csv.gz"
 SPANS, SPLITS, WORLDS = 5, (1, 2, 3, 4, 5), (2, 3, 4, 5, 6)
@@ -118,7 +118,7 @@ def main() -> None:
         warnings.simplefilter("ignore")  # previous outputs are missing: that is known
         txs = read_blocks(blocks)
     head = {"grid": "moser_real", "state": "done", "source": f"raw mainnet blocks, {BLOCKS}", "data": txs.fingerprint()}
-    head |= {"code": measured_code(Path(__file__)), "made": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"}
+    head |= {"commit": commit(), "made": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"}
     written, began = [], time.monotonic()
     for row, seed, numbers in lines(txs, Path(labels)):
         plain = {name: _plain(value) for name, value in numbers.items()}

@@ -20,8 +20,8 @@ from _address_like import address_like, uniform
 from _measure import in_child, rows, show, stage, write
 from torch_geometric.loader import NeighborLoader, NodeLoader
 
-from btcnb.learn import NeighbourSampler, PreparedGraph
-from btcnb.learn.sampler import draw_batch
+from btcnb.learn import BatchSampler, PreparedGraph
+from btcnb.learn.pyg import NeighbourSampler, to_data
 
 RECORDED_MS = 111.0
 """A batch of torch-sparse's NeighborLoader, measured once on 643k nodes and 10.6M edges (two cores)."""
@@ -46,12 +46,12 @@ def measure(shape: str, transactions: int, batches: int) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     seeds = [rng.choice(graph.num_nodes, min(SEEDS, graph.num_nodes // 2), replace=False) for _ in range(batches + 2)]
     found: dict[str, Any] = {"shape": shape, "nodes": graph.num_nodes, "edges": graph.num_edges}
-    sampler = NeighbourSampler(graph, FANOUT)
+    sampler = BatchSampler(graph, FANOUT, degree=False)
     with stage("ours"):
-        ours = median_ms(lambda i: draw_batch(sampler, graph, seeds[i], i, degree=False), batches)
-    batch = draw_batch(sampler, graph, seeds[0], 0)
+        ours = median_ms(lambda i: sampler.draw(seeds[i], i), batches)
+    batch = sampler.draw(seeds[0], 0)
     found["batch_nodes"], found["batch_edges"] = len(batch.node), batch.edge_index.shape[1]
-    loader = NodeLoader(graph.to_data(), sampler, batch_size=SEEDS)
+    loader = NodeLoader(to_data(graph), NeighbourSampler(graph, FANOUT), batch_size=SEEDS)
     with stage("ours in PyG's NodeLoader"):
         in_loader = median_ms(lambda i: loader(torch.from_numpy(seeds[i])), batches)
     found["ours_ms"], found["ours_cpu_ms"] = ours
@@ -62,7 +62,7 @@ def measure(shape: str, transactions: int, batches: int) -> dict[str, Any]:
 
 def _peer(graph: PreparedGraph, seeds: list[Any], batches: int) -> tuple[str, float]:
     try:
-        loader = NeighborLoader(graph.to_data(), num_neighbors=list(FANOUT), batch_size=SEEDS, is_sorted=True)
+        loader = NeighborLoader(to_data(graph), num_neighbors=list(FANOUT), batch_size=SEEDS, is_sorted=True)
         with stage("PyG's NeighborLoader"):
             wall, _ = median_ms(lambda i: loader(torch.from_numpy(seeds[i])), batches)
         return "PyG's NeighborLoader, this run", wall

@@ -15,7 +15,7 @@ import numpy as np
 from _measure import in_child, rows, show, stage, write
 from scipy.cluster import hierarchy
 
-from btcnb.cluster import dendrogram_purity, dendrogram_purity_sampled
+from meanlink import dendrogram_purity, dendrogram_purity_sampled
 
 SECONDS = 10.0
 

@@ -22,7 +22,7 @@ from btcnb.data import Transactions
 from btcnb.data.chain_measures import FEE_RATE, TABLE, YEARS, chain_measures
 from btcnb.data.intervals import SPLITS
 from btcnb.data.readers.blocks import read_blocks
-from btcnb.data.simulate.amounts import subsidy
+from btcnb.data.simulator.world import subsidy
 
 NEAR = 10_000
 """Blocks from the start of an interval within which fees count for it."""

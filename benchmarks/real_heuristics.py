@@ -20,7 +20,7 @@ from _measure import RESULTS
 from btcnb import book
 from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters, read_etl
 from btcnb.data.chain_measures import YEARS
-from btcnb.data.firing import rule_firing
+from btcnb.data.heuristic_measures import rule_firing
 from btcnb.data.intervals import SPLITS
 from btcnb.data.readers.blocks import read_blocks
 

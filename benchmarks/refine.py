@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -54,15 +53,13 @@ def refined(path: str, out: str, options: list[str]) -> Run:
     """Run the tool; its stages, and the whole process as the stage "total"."""
     command = [sys.executable, btcnb_command.__file__, "refine", path, "--out", out, *options]
     begin = time.perf_counter()
-    process = subprocess.Popen(command)
-    _, status, usage = os.wait4(process.pid, 0)
+    status = subprocess.run(command, check=False).returncode
     seconds = time.perf_counter() - begin
     if status:
-        return Run(error=f"the tool ended with status {os.waitstatus_to_exitcode(status)}")
+        return Run(error=f"the tool ended with status {status}")
     told = json.loads((Path(out) / refine_write.SUMMARY).read_text(encoding="utf-8"))
     stages = [Stage(name, told["seconds"][name], 0.0, told["peak_mb"][name], 0.0) for name in told["seconds"]]
-    cpu, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-    stages.append(Stage("total", seconds, cpu, peak, 0.0))
+    stages.append(Stage("total", seconds, 0.0, max(stage.peak_mb for stage in stages), 0.0))
     recipe = {name: value for name, value in told["recipe"].items() if name != "threshold"}
     return Run({**told["counts"], **recipe, "threshold": told["threshold"]}, stages)
 
@@ -87,9 +84,7 @@ def main() -> None:
     value["reached"] = whole.seconds <= 60 * MINUTES and whole.peak_mb <= 1024 * GIGABYTES
     records = rows("refine", run, size=options.size, **value)
     for record in records:
-        record.pop("start_mb")  # the tool tells seconds and peaks of its stages; CPU time is known of all together
-        if record["stage"] != "total":
-            record.pop("cpu_seconds")
+        del record["start_mb"], record["cpu_seconds"]  # the tool tells seconds and peaks of its stages only
     show(records, ["stage", "seconds", "peak_mb"])
     print(
         f"{value['addresses']:,} addresses, {value['clusters']:,} clusters (largest {value['largest_cluster']:,}): "

@@ -19,10 +19,12 @@ import torch
 from _address_like import address_like
 from _measure import in_child, rows, show, stage, write
 from torch import Tensor
+from torch_geometric.nn import GATConv
+from torch_geometric.utils import trim_to_layer
 
-from btcnb.learn import Encoder, TrainConfig, info_nce
-from btcnb.learn.objectives import GraphBatches
-from btcnb.learn.sampler import Batch, derived_seed
+from btcnb.learn import Batch, Encoder, TrainConfig, info_nce
+from btcnb.learn.objectives import GraphBatches, encode
+from btcnb.learn.sampler import derived_seed
 
 STEPS = 6
 WANTED, TOLERANCE = 3.0, 1e-5
@@ -31,31 +33,34 @@ WAYS = ("ours", "trimmed", "plain")
 
 
 class Step:
-    """One training step, in each of the three ways."""
+    """One training step, in each of the three ways; PyG's layers share their weights with ours."""
 
     def __init__(self, batches: GraphBatches, config: TrainConfig) -> None:
         torch.manual_seed(0)
         self.batches, self.config = batches, config
         self.encoder = Encoder(config, batches.graph.x.shape[1])
         self.optimiser = torch.optim.Adam(self.encoder.parameters(), lr=config.learning_rate)
+        self.theirs = torch.nn.ModuleList(pyg_layer(conv, config) for conv in self.encoder.convs)
 
     def loss(self, seed: int, way: str) -> Tensor:
         assert self.batches.tuples is not None
         tuples = self.batches.tuples.draw(self.config.anchors, self.config.num_negatives, np.random.default_rng(seed))
         nodes, anchor, positive, negatives = tuples.distinct()
-        out = self.encoded(self.batches.draw(nodes, seed), way)
+        batch = self.batches.draw(nodes, seed)
+        out = encode(self.encoder, batch) if way == "ours" else self.by_pyg(batch, trimmed=way == "trimmed")
         return info_nce(
             out[torch.from_numpy(anchor)], out[torch.from_numpy(positive)], out[torch.from_numpy(negatives)]
         )
 
-    def encoded(self, batch: Batch, way: str) -> Tensor:
+    def by_pyg(self, batch: Batch, trimmed: bool) -> Tensor:
         """Unit rows of the seeds."""
-        sample = (batch.x, batch.edge_index, batch.edge_attr, batch.degree)
-        if way == "plain":
-            return self.encoder.plain(*sample)[: batch.nodes_per_hop[0]]
-        forward = self.encoder if way == "ours" else self.encoder.plain
-        out: Tensor = forward(*sample, batch.nodes_per_hop, batch.edges_per_hop)
-        return out
+        x, edges = batch.x, batch.edge_index
+        self.theirs.train(self.encoder.training)
+        for layer, conv in enumerate(self.theirs):
+            if trimmed:
+                x, edges, _ = trim_to_layer(layer, batch.nodes_per_hop, batch.edges_per_hop, x, edges)
+            x = self.encoder.between(layer, conv(x, edges))
+        return torch.nn.functional.normalize(x[: batch.nodes_per_hop[0]], dim=-1)
 
     def gradients(self, seed: int, way: str) -> tuple[float, list[Tensor]]:
         self.encoder.eval().zero_grad()
@@ -71,6 +76,15 @@ class Step:
         loss.backward()
         self.optimiser.step()
         return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def pyg_layer(conv: torch.nn.Module, config: TrainConfig) -> GATConv:
+    """PyG's layer with the parameters of ours: the same tensors, so one optimiser serves both."""
+    dropout = config.attention_dropout
+    layer = GATConv(conv.in_channels, conv.out_channels, conv.heads, conv.concat, dropout=dropout)
+    for name in ("lin", "att_src", "att_dst", "bias"):
+        setattr(layer, name, getattr(conv, name))
+    return layer
 
 
 def measure(transactions: int, steps: int) -> dict[str, Any]:

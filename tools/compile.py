@@ -52,9 +52,8 @@ def trees() -> None:
     import numpy as np
 
     from btcnb import theory
-    from btcnb.cluster import cut, cut_gap, cut_silhouette, dendrogram_purity, linkage, silhouette
-    from btcnb.cluster.information import ami
-    from btcnb.cluster.one_matrix import inner_cuts, one_matrix, several_whole_cuts
+    from btcnb.cluster import ami, cut, cut_gap, cut_silhouette, dendrogram_purity, linkage, refine, silhouette
+    from meanlink.matrix import DistanceMatrix
 
     rng = np.random.default_rng(0)
     parts = np.arange(300) % 7
@@ -63,26 +62,25 @@ def trees() -> None:
         for method in ("average", "ward"):
             Z = linkage(X, method, progress=False)
             cut(Z, cut_silhouette(X, Z)), cut_gap(Z), dendrogram_purity(Z, parts)
-        silhouette(X, parts), ami(parts, np.arange(300) % 5)
-        matrix = one_matrix(X)
-        several_whole_cuts(matrix, ("average", "ward", "complete")), inner_cuts(matrix, parts)
-    linkage(rng.normal(size=(5_000, 16)), progress=False)  # more than one block
+        silhouette(X, parts), ami(parts, np.arange(300) % 5), refine(X, parts, progress=False)
+        matrix = DistanceMatrix(X)
+        matrix.cut_silhouette(), matrix.dendrograms(parts)
     edges = rng.integers(0, 300, (2, 900))
     theory.cut_ratio_test(edges, parts, share=0.2, trials=20, seed=0)
     theory.laplacian_distance(theory.laplacian(theory.adjacency(edges, 300)), theory.ideal_laplacian(parts))
 
 
 def large_trees() -> None:
-    """What only trees of very many points take: linkage in stages, and some levels of the result."""
+    """What only trees of many points take: searches by products and in tiles, and some levels of the result."""
     import numpy as np
 
-    from btcnb.cluster._gate import unit_rows
-    from btcnb.cluster.linkage import grow_in_stages
-    from btcnb.cluster.some_levels import silhouettes_at
+    from btcnb.cluster import linkage, silhouette_levels
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 16))[rng.integers(100, size=3_000)] + 0.2 * rng.normal(size=(3_000, 16))
-    silhouettes_at(X, grow_in_stages(unit_rows(X)), [700, 1_400])
+    for n in (6_000, 41_000):
+        X = rng.normal(size=(n // 30, 16))[rng.integers(n // 30, size=n)] + 0.1 * rng.normal(size=(n, 16))
+        Z = linkage(X, progress=False)
+    silhouette_levels(X, Z, clusters=[700, 1_400])
 
 
 def blocks() -> None:

@@ -69,7 +69,7 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def resolve(kept: dict[str, Pin], python: str) -> list[dict[str, Any]]:
+def resolve(project: dict[str, Any], kept: dict[str, Pin]) -> list[dict[str, Any]]:
     """The packages (pylock.toml's entries) that uv finds for pyproject.toml when the versions `kept` stay."""
     uv = shutil.which("uv")
     if uv is None:
@@ -78,10 +78,12 @@ def resolve(kept: dict[str, Pin], python: str) -> list[dict[str, Any]]:
         constraints, tools, out = (Path(folder, name) for name in ("constraints.txt", "tools.txt", "pylock.toml"))
         constraints.write_text("".join(f"{pin.name}=={pin.version}\n" for pin in kept.values()))
         tools.write_text("\n".join(BUILD_TOOLS))
+        wanted = Path(folder, "wanted.txt")
+        wanted.write_text("\n".join(_wanted(project)))
         command = [
-            uv, "pip", "compile", "--quiet", "--universal", "--python-version", python, "--format", "pylock.toml",
-            "--extra", "dev", "--constraints", str(constraints), "--output-file", str(out),
-            "pyproject.toml", str(tools),
+            uv, "pip", "compile", "--quiet", "--universal", "--format", "pylock.toml",
+            "--python-version", project["requires-python"].removeprefix(">="),
+            "--constraints", str(constraints), "--output-file", str(out), str(wanted), str(tools),
         ]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -134,7 +136,7 @@ def main() -> None:
     pinned = {normal(entry.split("==")[0]) for entry in _wanted(project)}
     stay = {name: entry for name, entry in (old_cuda | old).items() if name not in pinned and not options.upgrade}
 
-    packages = {normal(entry["name"]): entry for entry in resolve(stay, project["requires-python"].removeprefix(">="))}
+    packages = {normal(entry["name"]): entry for entry in resolve(project, stay)}
     torch = packages.pop("torch")
     plain = pin(torch, lambda name: "linux" not in name)
     kept = old["torch"].digests if "torch" in old and old["torch"].version == plain.version else frozenset()
@@ -149,7 +151,9 @@ def main() -> None:
 
 
 def _wanted(project: dict[str, Any]) -> list[str]:
-    return [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    """All dependencies but meanlink, which stands in this repository."""
+    listed = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    return [entry for entry in listed if not entry.startswith("meanlink")]
 
 
 def write(path: Path, what: str, pins: dict[str, Pin]) -> None:

@@ -9,23 +9,17 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.cluster import hierarchy
-from scipy.spatial.distance import pdist
 
 from btcnb.cluster import (
-    _progress,
     coarse_partition,
-    dendrograms,
     evaluate,
-    linkage,
-    local_thresholds,
     refine,
 )
+from meanlink import progress
 
 ROWS = np.random.default_rng(0).normal(size=(600, 8))
 PARTITION = np.repeat(np.arange(6), 100)
 GRAPH = (np.array(nx.ring_of_cliques(60, 10).edges()).T, 600)
-TREES = dendrograms(ROWS, PARTITION, progress=False)
 
 
 class Labelled:
@@ -45,17 +39,8 @@ class Labelled:
 
 LABELLED = Labelled()
 STAGES: dict[str, Callable[[Any], object]] = {
-    "average linkage": lambda progress: linkage(ROWS, "average", progress=progress),
-    "Ward linkage": lambda progress: linkage(ROWS, "ward", progress=progress),
-    "complete linkage": lambda progress: linkage(ROWS, "complete", progress=progress),
-    "single linkage": lambda progress: linkage(ROWS, "single", progress=progress),
-    "dendrograms": lambda progress: dendrograms(ROWS, PARTITION, progress=progress),
-    "complete dendrograms": lambda progress: dendrograms(ROWS, PARTITION, "complete", progress=progress),
     "communities": lambda progress: coarse_partition(GRAPH, progress=progress),
     "communities above the limit": lambda progress: coarse_partition(GRAPH, max_size=15, progress=progress),
-    "silhouette cut": lambda progress: local_thresholds(ROWS, TREES, "silhouette", progress=progress),
-    "gap cut": lambda progress: local_thresholds(ROWS, TREES, "gap", progress=progress),
-    "inconsistency cut": lambda progress: local_thresholds(ROWS, TREES, "inconsistency", progress=progress),
     "refinement": lambda progress: refine(ROWS, PARTITION, progress=progress),
     "evaluation": lambda progress: evaluate(ROWS, LABELLED, max_size=200, progress=progress),
 }
@@ -85,7 +70,7 @@ def test_an_interrupt_at_any_word_arrives_and_leaves_no_bar_open(
     class Bar:
         """Stands for tqdm's: interrupted while it draws."""
 
-        def __init__(self, **_: object) -> None:
+        def __init__(self, *_: object) -> None:
             self.closed = False
             bars.append(self)
 
@@ -100,15 +85,8 @@ def test_an_interrupt_at_any_word_arrives_and_leaves_no_bar_open(
         def close(self) -> None:
             self.closed = True
 
-    monkeypatch.setattr(_progress, "tqdm", Bar)
+    monkeypatch.setattr(progress, "_bar", Bar)
     with pytest.raises(KeyboardInterrupt):
         STAGES[stage](True)
     assert bars
     assert all(bar.closed for bar in bars)
-
-
-@pytest.mark.parametrize("method", ["complete", "single"])
-@pytest.mark.parametrize("n", [2, 3, 255, 256, 257, 258, 513])
-def test_distances_made_in_blocks_are_those_of_scipy(method: str, n: int) -> None:
-    wanted = hierarchy.linkage(pdist(ROWS[:n], "cosine"), method)
-    np.testing.assert_allclose(linkage(ROWS[:n], method)[:, 2], wanted[:, 2], atol=1e-12)

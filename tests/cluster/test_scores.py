@@ -1,4 +1,4 @@
-"""NMI, ARI and pair scores by hand, and against the definitions counted pair by pair."""
+"""NMI, AMI, ARI and pair scores by hand, and against the definitions counted pair by pair."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import balanced_accuracy_score, f1_score
+from sklearn.metrics import adjusted_mutual_info_score, balanced_accuracy_score, f1_score
 
-from btcnb.cluster import PairCounts, ari, nmi, pairwise_counts, pairwise_scores
-from btcnb.errors import DataError
+from btcnb.cluster import PairCounts, ami, ari, nmi, pairwise_counts, pairwise_scores
 
 
 def test_nmi_by_hand() -> None:
@@ -68,15 +67,27 @@ def test_large_partitions_do_not_overflow() -> None:
     assert counts == PairCounts(n * (n - 1) // 2, 0, 0, 0)
 
 
-def test_bad_pairs() -> None:
-    with pytest.raises(DataError, match="one bool a pair"):
-        pairwise_counts([0, 1], [[0, 1]], [True, False])
-    with pytest.raises(DataError, match="one label per point"):
-        pairwise_scores([0, 1], [0, 1, 2])
-    with pytest.raises(DataError, match="outside"):
-        pairwise_counts([0, 1], [[0, 2]], [True])
-    for score in (nmi, ari):
-        with pytest.raises(DataError, match="one label per point"):
-            score([0, 1], [0, 1, 2])
-        with pytest.raises(DataError, match="are none"):
-            score([], [])
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), min_size=1, max_size=40))
+def test_ami_is_scikit_learns(pairs: list[tuple[int, int]]) -> None:
+    a, b = np.array(pairs).T
+    assert ami(a, b) == pytest.approx(adjusted_mutual_info_score(a, b), abs=1e-8)
+
+
+def test_ami_of_heavy_tailed_sizes_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    a = np.repeat(np.arange(400), rng.zipf(1.7, 400).clip(1, 200))
+    b = np.where(rng.random(len(a)) < 0.3, rng.permutation(a), a)
+    assert ami(a, b) == pytest.approx(adjusted_mutual_info_score(a, b), abs=1e-9)
+
+
+def test_chance_has_no_ami_where_nmi_is_high() -> None:
+    """A thousand points in 300 and in 300 clusters at random share much information, all of it by chance."""
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 300, (2, 1000))
+    assert nmi(a, b) > 0.6
+    assert abs(ami(a, b)) < 0.02
+
+
+def test_equal_partitions_have_an_ami_of_one() -> None:
+    for labels in (np.zeros(5, dtype=int), np.arange(5), np.array([0, 0, 1, 1, 2])):
+        assert ami(labels, labels) == pytest.approx(1.0)

@@ -1,31 +1,43 @@
 """Part III, second half: dendrograms of embeddings without the distance matrix, their cuts, and how good they are."""
 
-from btcnb.cluster._engines import ENGINES
-from btcnb.cluster.coarse import MAX_SIZE, coarse_partition
-from btcnb.cluster.communities import GraphLike, LabelledGraph, communities, tune_resolution
+from btcnb.cluster.communities import (
+    MAX_SIZE,
+    GraphLike,
+    LabelledGraph,
+    coarse_partition,
+    communities,
+    tune_resolution,
+)
 from btcnb.cluster.config import ClusterConfig
-from btcnb.cluster.cuts import (
+from btcnb.cluster.engines import ENGINES
+from btcnb.cluster.evaluate import evaluate, evaluation
+from btcnb.cluster.refine import Refinement, fill_zero_rows, refine
+from btcnb.cluster.scores import PairCounts, ami, ari, nmi, pairwise_counts, pairwise_scores, scored_nodes
+from meanlink import (
     CUTS,
+    LINKAGES,
+    Forest,
+    Levels,
     cut,
+    cut_forest,
     cut_gap,
     cut_inconsistency,
     cut_silhouette,
-    flat,
-    global_threshold,
-)
-from btcnb.cluster.evaluation import evaluate
-from btcnb.cluster.forest import Forest, cut_forest, dendrograms, local_thresholds
-from btcnb.cluster.levels import Levels, silhouette_levels
-from btcnb.cluster.linkage import LINKAGES, linkage
-from btcnb.cluster.purity import (
     dendrogram_purity,
     dendrogram_purity_sampled,
+    dendrograms,
+    flat,
     forest_purity,
     forest_purity_sampled,
+    global_threshold,
+    linkage,
+    local_thresholds,
+    silhouette,
+    silhouette_levels,
+    silhouette_samples,
 )
-from btcnb.cluster.refine import Refinement, refine
-from btcnb.cluster.scores import PairCounts, ari, nmi, pairwise_counts, pairwise_scores, scored_nodes
-from btcnb.cluster.silhouette import silhouette, silhouette_samples
+from meanlink.forest import merge_values
+from meanlink.purity import labelled
 
 __all__ = [
     "CUTS",
@@ -39,6 +51,7 @@ __all__ = [
     "Levels",
     "PairCounts",
     "Refinement",
+    "ami",
     "ari",
     "coarse_partition",
     "communities",
@@ -51,12 +64,16 @@ __all__ = [
     "dendrogram_purity_sampled",
     "dendrograms",
     "evaluate",
+    "evaluation",
+    "fill_zero_rows",
     "flat",
     "forest_purity",
     "forest_purity_sampled",
     "global_threshold",
+    "labelled",
     "linkage",
     "local_thresholds",
+    "merge_values",
     "nmi",
     "pairwise_counts",
     "pairwise_scores",

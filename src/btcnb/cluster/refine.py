@@ -1,32 +1,31 @@
 """Refining a partition (the paper's section on detecting and mitigating cluster collapse).
 
-A dendrogram inside each initial cluster, one threshold λ for all; merges at λ or above are suspicious and are undone.
+A dendrogram inside each initial cluster, one threshold λ for all. Merges at λ or above are suspicious and are undone.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from btcnb import gates
-from btcnb.cluster import _gate
-from btcnb.cluster._gate import Float64, Int64
-from btcnb.cluster._progress import Progress
-from btcnb.cluster._trees import first_leaf
-from btcnb.cluster.config import ClusterConfig, configured
-from btcnb.cluster.cuts import global_threshold
-from btcnb.cluster.forest import Forest, cut_forest, dendrograms, local_thresholds, merge_values
+from btcnb.cluster._types import Float64, Int64
+from btcnb.cluster.config import ClusterConfig
+from meanlink import Forest, cut_forest, dendrograms, global_threshold, local_thresholds
+from meanlink.forest import first_leaf, merge_values
+from meanlink.progress import Progress
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """What `refine` found.
+    """The result of `refine`.
 
     partition:  int64 label per point, a refinement of the initial partition
-    threshold:  λ; +inf if no cluster was large enough to say
+    threshold:  λ; +inf if no cluster has `n_min` points
     local:      table of clusters with at least n_min points: cluster, size, threshold
     forest:     the dendrogram of every initial cluster
     suspicious: table of undone merges, most suspicious first, with the columns
@@ -36,7 +35,7 @@ class Refinement:
         size_left, size_right points on either side, the larger side on the left
         left, right           position of the first point of either side
         suspicion             excess times balance; balance = 4ab / (a + b)² is 1 for halves, near 0 for a stray point
-    zero_rows:  embeddings without a direction, see `ClusterConfig`
+    zero_rows:  embeddings without a direction, see `fill_zero_rows`
     """
 
     partition: Int64
@@ -60,15 +59,12 @@ def refine(
     """Split the clusters of a partition (n,) where the embeddings X (n, d) say that they hold more than one user.
 
     threshold: λ; None takes the size-weighted mean of local thresholds over clusters of at least n_min points
-    method, cut: linkage ("average", "ward", "complete", "single") and rule ("silhouette", "gap", "inconsistency",
-        "inconsistency-height")
-    progress: as in `dendrograms`; changes: other fields of `ClusterConfig`
+    method, cut, changes: fields of `ClusterConfig`
+    progress: as in `dendrograms`
     """
-    if threshold is not None:
-        threshold = _gate.number(threshold, "threshold", 0.0, infinite=True)
-    config = configured(None, {"method": method, "cut": cut, **changes})
-    rows, zero_rows = _gate.directed(X, config.zero_rows)
-    forest = dendrograms(rows, partition, config.method, memory_limit=config.memory_limit, progress=progress)
+    config = ClusterConfig(method=method, cut=cut, **changes)  # type: ignore[arg-type]
+    rows, zero_rows = fill_zero_rows(X, config.zero_rows)
+    forest = dendrograms(rows, partition, config.method, progress=progress)
     local = np.full(len(forest), np.nan)
     if threshold is None:
         local, threshold = thresholds(rows, forest, config, progress)
@@ -85,7 +81,7 @@ def refine(
 
 
 def thresholds(X: Any, forest: Forest, config: ClusterConfig, progress: Progress) -> tuple[Float64, float]:
-    """Local thresholds of a forest and λ, +inf if no cluster is large enough to say."""
+    """Local thresholds of a forest (k,) and λ, +inf if no cluster has `n_min` points."""
     local = local_thresholds(
         X, forest, config.cut, n_min=config.n_min, alpha=config.alpha, depth=config.depth, progress=progress
     )
@@ -93,11 +89,9 @@ def thresholds(X: Any, forest: Forest, config: ClusterConfig, progress: Progress
     return local, float("inf") if np.isnan(found) else found
 
 
-def suspicious_merges(forest: Forest, values: Any, threshold: float) -> pd.DataFrame:
+def suspicious_merges(forest: Forest, values: Float64, threshold: float) -> pd.DataFrame:
     """Merges with a value of at least λ, most suspicious first; see `Refinement` for the columns."""
-    trees = gates.instance("forest", forest, Forest).trees()
-    values = _gate.reals(values, "values", len(trees.height))
-    threshold = _gate.number(threshold, "threshold", infinite=True)
+    trees = forest.trees()
     flagged = np.flatnonzero(values >= threshold)
     sides = trees.children[flagged]
     swapped = trees.size[sides[:, 1]] > trees.size[sides[:, 0]]
@@ -119,3 +113,22 @@ def suspicious_merges(forest: Forest, values: Any, threshold: float) -> pd.DataF
         }
     )
     return table.sort_values(["suspicion", "excess"], ascending=False, kind="stable", ignore_index=True)
+
+
+def fill_zero_rows(X: Any, how: str = "fixed") -> tuple[npt.NDArray[Any], int]:
+    """Embeddings (n, d) in which rows of zeros have a direction, and the number of these rows.
+
+    how: "fixed" gives all of them the same random direction, in a copy, and warns. It has a cosine distance of about 1
+        to everything in high dimensions: an address about which a network says nothing is near no other, except those
+        about which it says nothing either. "refuse" changes nothing, so that `linkage` refuses the rows.
+    """
+    rows = np.asarray(X)
+    zero = ~rows.any(axis=1)
+    found = int(zero.sum())
+    if not found or how == "refuse":
+        return rows, 0
+    direction = np.random.default_rng(0).normal(size=rows.shape[1])
+    rows = rows.astype(np.result_type(rows.dtype, np.float32))
+    rows[zero] = direction / np.linalg.norm(direction)
+    warnings.warn(f"{found:,} of {len(rows):,} rows of X are all zeros; they share one fixed direction.", stacklevel=3)
+    return rows, found

@@ -1,0 +1,177 @@
+"""The whole evaluation on a graph whose communities are known, and its settings."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+import numpy as np
+import point_sets as shapes
+import pytest
+from clique_rings import cliques
+
+from btcnb.cluster import (
+    CUTS,
+    ENGINES,
+    LINKAGES,
+    ClusterConfig,
+    ari,
+    dendrogram_purity,
+    evaluate,
+    evaluation,
+    forest_purity,
+    linkage,
+    nmi,
+    refine,
+    scored_nodes,
+)
+from btcnb.errors import DataError, ParameterError
+
+
+class Graph:
+    """As much of an address graph as scoring needs."""
+
+    def __init__(self, edge_index: np.ndarray, num_nodes: int, labels: np.ndarray) -> None:
+        self._edges, self.num_nodes, self._labels = edge_index, num_nodes, labels
+
+    def edge_index(self) -> np.ndarray:
+        return self._edges
+
+    def labels(self) -> np.ndarray:
+        return self._labels
+
+    def degree(self) -> np.ndarray:
+        return np.bincount(self._edges.ravel(), minlength=self.num_nodes)
+
+
+def sample() -> tuple[np.ndarray, Graph]:
+    """Two communities of two users each, one user in three addresses of degree 1."""
+    edges, nodes = cliques([20, 16])
+    hanging = np.array([[0, 1, 20], [nodes, nodes + 1, nodes + 2]])
+    users = np.concatenate([np.repeat([0, 1], 10), np.repeat([2, 3], 8), [4, 4, 4]])
+    X = np.eye(5)[users] + 0.05 * np.random.default_rng(0).normal(size=(nodes + 3, 5))
+    return X.astype(np.float32), Graph(np.concatenate([edges, hanging], axis=1), nodes + 3, users)
+
+
+def test_scored_nodes_have_degree_two() -> None:
+    _, graph = sample()
+    np.testing.assert_array_equal(np.flatnonzero(~scored_nodes(graph)), [36, 37, 38])
+
+
+def test_a_perfect_embedding_scores_one() -> None:
+    X, graph = sample()
+    record = evaluate(X, graph)
+    assert record["nodes"] == 39 and record["scored_nodes"] == 36 and record["communities"] == 2
+    assert record["purity"] == pytest.approx(1.0) and record["purity_sampled"] == 1.0
+    assert record["nmi"] == pytest.approx(1.0) and record["ari"] == pytest.approx(1.0) and record["clusters"] == 4
+    assert {"seconds_coarse", "seconds_linkage", "seconds_cut", "seconds_scores"} <= record.keys()
+
+
+def test_a_random_embedding_scores_what_its_parts_say() -> None:
+    _, graph = sample()
+    X = shapes.uniform(39, 4)
+    record = evaluate(X, graph, partition=np.zeros(39), seed=3)
+    mask = scored_nodes(graph)
+    assert record["purity"] == pytest.approx(dendrogram_purity(linkage(X), graph.labels(), mask), abs=1e-12)
+    assert abs(record["purity_sampled"] - record["purity"]) < 5 * record["purity_sampled_error"]
+    flat = refine(X, np.zeros(39)).partition
+    assert record["nmi"] == nmi(graph.labels()[mask], flat[mask]) < 1
+    assert record["ari"] == ari(graph.labels()[mask], flat[mask])
+    again = evaluate(X, graph, partition=np.zeros(39), seed=3)
+    assert {k: v for k, v in record.items() if "seconds" not in k} == {
+        k: v for k, v in again.items() if "seconds" not in k
+    }
+
+
+def test_an_evaluation_hands_out_the_partition_that_it_scored() -> None:
+    X, graph = sample()
+    found = evaluation(X, graph)
+    assert np.array_equal(found.scored, scored_nodes(graph))
+    assert np.unique(np.stack([found.partition, graph.labels()])[:, found.scored], axis=1).shape[1] == 4, "the users"
+    assert sorted(found.forest.members) == list(range(39)) and found.partition.shape == (39,)
+
+
+@pytest.mark.parametrize("cut", ["silhouette", "gap", "inconsistency"])
+def test_what_an_evaluation_reports_is_true_of_its_partition(cut: str) -> None:
+    _, graph = sample()
+    X, coarse = shapes.uniform(39, 4), np.arange(39) % 3
+    found = evaluation(X, graph, partition=coarse, cut=cut, seed=3)
+    labels, flat = graph.labels()[found.scored], found.partition[found.scored]
+    assert found.record["nmi"] == nmi(labels, flat) < 1
+    assert found.record["ari"] == ari(labels, flat)
+    assert found.record["clusters"] == len(np.unique(flat))
+    assert found.record["purity"] == pytest.approx(
+        forest_purity(found.forest.labelled(graph.labels(), found.scored)), abs=1e-12
+    )
+    inside = np.unique(np.stack([found.partition, coarse]), axis=1)
+    assert inside.shape[1] == len(np.unique(found.partition)), "no cluster lies in two communities"
+    again = evaluate(X, graph, partition=coarse, cut=cut, seed=3)
+    assert {k: v for k, v in found.record.items() if "seconds" not in k} == {
+        k: v for k, v in again.items() if "seconds" not in k
+    }
+
+
+def test_labels_of_ones_own_are_scored_instead_of_the_graphs() -> None:
+    X, graph = sample()
+    mine = np.zeros(39, dtype=int)
+    found = evaluation(X, graph, mine)
+    assert found.record["ari"] == ari(mine[found.scored], found.partition[found.scored]) == 0.0
+    assert found.record["purity"] == pytest.approx(1.0)
+
+
+def test_without_a_node_to_score_there_is_no_score() -> None:
+    X, graph = sample()
+    with pytest.raises(DataError, match="no node has degree 100"):
+        evaluate(X, graph, min_degree=100)
+
+
+def test_rows_of_zeros_are_counted_or_refused() -> None:
+    X, graph = sample()
+    X[[3, 30]] = 0.0
+    with pytest.warns(UserWarning, match="2 of 39 rows"):
+        record = evaluate(X, graph)
+    assert record["zero_rows"] == 2 and record["purity"] < 1
+    with pytest.raises(ValueError, match="Row 3 of X is all zeros"):
+        evaluate(X, graph, zero_rows="refuse")
+
+
+def test_settings_can_be_named_one_by_one_or_together() -> None:
+    X, graph = sample()
+    one, other = (
+        evaluate(X, graph, method="ward", cut="gap"),
+        evaluate(X, graph, config=ClusterConfig(method="ward", cut="gap")),
+    )
+    assert one["threshold"] == other["threshold"] and one["method"] == "ward" and one["cut"] == "gap"
+    with pytest.raises(ParameterError, match="linkage is no parameter of ClusterConfig"):
+        evaluate(X, graph, linkage="ward")
+
+
+def test_the_settings_name_what_there_is() -> None:
+    kinds = get_type_hints(ClusterConfig)
+    assert get_args(kinds["coarse"]) == tuple(ENGINES)
+    assert set(get_args(kinds["method"])) == set(LINKAGES)
+    assert get_args(kinds["cut"]) == tuple(CUTS)
+    assert ClusterConfig(cut="inconsistency").compared == "inconsistent"
+    assert ClusterConfig(cut="inconsistency", criterion="distance").compared == "distance"
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("method", ["median", None]),
+        ("cut", ["elbow"]),
+        ("criterion", ["x"]),
+        ("coarse", ["louvain"]),
+        ("zero_rows", ["drop"]),
+        ("n_min", [1, 2.5, "3"]),
+        ("max_size", [0, True]),
+        ("resolution", [0.0, "1", float("inf")]),
+        ("alpha", [0.0, -5.0, float("nan"), None]),
+        ("depth", [0]),
+        ("pairs", [1, 10**12]),
+        ("min_degree", [-1]),
+    ],
+)
+def test_a_wrong_setting_is_named(field: str, values: list[object]) -> None:
+    for value in values:
+        with pytest.raises(ParameterError, match=f"^{field} is"):
+            ClusterConfig(**{field: value})
