@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 from planted import address_graph, planted
+from pyg_reference import PygEncoder
 
 from btcnb.errors import DataError, ParameterError
 from btcnb.learn import Encoder, TrainConfig, embed, layer_outputs, prepare, prepare_arrays, train
-from btcnb.learn.embedding import blocks
+from btcnb.learn.embed import blocks
 
 OPTIONS = [*product(["gat", "gcn", "sage", "mlp"], [True, False], [False]), ("gat", True, True)]
 
@@ -32,7 +33,7 @@ def test_embed_equals_a_plain_forward_pass(kind, symmetrise, edge_features, edge
     model.train()
     X = embed(model, graph, edges_per_block)
     assert model.training  # left as it was
-    expected = model.eval().plain(graph.x, graph.edge_index(), graph.edge_attr).detach().numpy()
+    expected = PygEncoder(model.eval())(graph.x, graph.edge_index(), graph.edge_attr).detach().numpy()
     np.testing.assert_allclose(X, expected, atol=1e-5)
     assert X.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
@@ -66,7 +67,7 @@ def test_layer_outputs_are_the_stages_of_the_forward_pass():
     model = encoder(graph).eval()
     stages = layer_outputs(model, graph)
     assert list(stages) == ["input", "convolution 1", "activation 1", "convolution 2", "unit rows"]
-    first = model.convs[0](graph.x, graph.edge_index()).detach()
+    first = PygEncoder(model).convs[0](graph.x, graph.edge_index()).detach()
     np.testing.assert_allclose(stages["convolution 1"], first.numpy(), atol=1e-5)
     np.testing.assert_allclose(stages["activation 1"], torch.nn.functional.leaky_relu(first).numpy(), atol=1e-5)
     np.testing.assert_allclose(stages["unit rows"], embed(model, graph), atol=1e-6)
@@ -77,7 +78,7 @@ def test_a_model_with_edge_features_refuses_a_graph_without():
     model = encoder(seen, edge_features=True)
     assert embed(model, seen).shape == (seen.num_nodes, 5)
     for call in (embed, layer_outputs):
-        with pytest.raises(DataError, match="edge features: none an edge, but the model was made for 2"):
+        with pytest.raises(DataError, match="edge features: none per edge, but the model was made for 2"):
             call(model, planted())
     with pytest.raises(DataError, match="edge features"):
         model(seen.x, seen.edge_index())

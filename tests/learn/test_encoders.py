@@ -1,21 +1,18 @@
-"""The fast way through the convolutions gives PyG's own outputs and gradients."""
+"""The layers give PyG's own outputs and gradients, by the compiled loops and by torch's operations."""
 
 from __future__ import annotations
 
-import json
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from planted import planted
+from pyg_reference import PygEncoder
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-from torch_geometric.utils import trim_to_layer
 
-from btcnb.errors import ParameterError
-from btcnb.learn import Encoder, NeighbourSampler, TrainConfig
-from btcnb.learn.aggregation import dropout, segment_softmax, weighted_sums
-from btcnb.learn.sampler import draw_batch
+from btcnb.learn import BatchSampler, Encoder, TrainConfig, kernels
+from btcnb.learn.kernels import dropout, segment_softmax, weighted_sums
 
 CASES = [
     {"encoder": encoder, "symmetrise": symmetrise}
@@ -36,32 +33,85 @@ def model_and_graph(options: dict[str, object]) -> tuple[Encoder, object]:
     return Encoder(config, graph.x.shape[1], edge_channels).eval(), graph
 
 
-@pytest.mark.parametrize("options", CASES, ids=str)
-def test_whole_graph_equals_plain_pyg_in_outputs_and_gradients(options):
-    model, graph = model_and_graph(options)
+@pytest.fixture(params=["compiled", "torch"])
+def way(request, monkeypatch):
+    """Both implementations of the operations; the second is the one of other devices, here on the CPU."""
+    if request.param == "torch":
+        monkeypatch.setattr(kernels, "COMPILED", ())
+    return request.param
+
+
+def outputs_and_gradients(forward, graph, model):
     weight = torch.randn(graph.num_nodes, 7, generator=torch.Generator().manual_seed(2))
-    results = []
-    for forward in (model.forward, model.plain):
-        model.zero_grad()
-        out = forward(graph.x, graph.edge_index(), graph.edge_attr)
-        (out * weight).sum().backward()
-        results.append((out.detach(), [p.grad.clone() for p in model.parameters()]))
-    (fast, fast_grads), (plain, plain_grads) = results
-    torch.testing.assert_close(fast, plain, atol=1e-5, rtol=1e-5)
-    assert any(float(grad.abs().max()) > 1e-3 for grad in plain_grads)
-    for ours, theirs in zip(fast_grads, plain_grads, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    model.zero_grad()
+    out = forward(graph.x, graph.edge_index(), graph.edge_attr)
+    (out * weight).sum().backward()
+    return out.detach(), {name: value.grad.clone() for name, value in model.named_parameters()}
 
 
 @pytest.mark.parametrize("options", CASES, ids=str)
-def test_a_trimmed_sample_equals_plain_pyg_on_the_whole_sample(options):
+def test_whole_graph_equals_pyg_in_outputs_and_gradients(options, way):
     model, graph = model_and_graph(options)
-    batch = draw_batch(NeighbourSampler(graph, (3, 2)), graph, np.arange(0, 40, 3), seed=4)
-    seeds = batch.nodes_per_hop[0]
-    trimmed = model(batch.x, batch.edge_index, batch.edge_attr, batch.degree, batch.nodes_per_hop, batch.edges_per_hop)
+    ours, gradients = outputs_and_gradients(model, graph, model)
+    reference = PygEncoder(model)
+    theirs, wanted = outputs_and_gradients(reference, graph, reference)
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+    assert any(float(value.abs().max()) > 1e-3 for value in wanted.values())
+    assert gradients.keys() == wanted.keys()
+    for name, value in gradients.items():
+        torch.testing.assert_close(value, wanted[name], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_torchs_operations_equal_the_compiled_loops(options, monkeypatch):
+    """In double precision to 1e-12, outputs and gradients; in float32 to 1e-6."""
+    model, graph = model_and_graph(options)
+    for kind, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
+        model.to(kind)
+        edges = None if graph.edge_attr is None else graph.edge_attr.to(kind)
+        weight = torch.randn(graph.num_nodes, 7, generator=torch.Generator().manual_seed(2), dtype=kind)
+        found = []
+        for devices in (("cpu",), ()):
+            monkeypatch.setattr(kernels, "COMPILED", devices)
+            model.zero_grad()
+            out = model(graph.x.to(kind), graph.edge_index(), edges)
+            (out * weight).mean().backward()
+            found.append([out.detach(), *(value.grad.clone() for value in model.parameters())])
+        for compiled, other in zip(*found, strict=True):
+            torch.testing.assert_close(other, compiled, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "theirs"),
+    [
+        ("gat", lambda width, size: GATConv(width, size, 3, edge_dim=2)),
+        ("gcn", GCNConv),
+        ("sage", SAGEConv),
+        ("mlp", torch.nn.Linear),
+    ],
+)
+def test_parameters_are_pygs_also_their_draws(encoder, theirs):
+    """Names, shapes, order and values for the same seed."""
+    torch.manual_seed(4)
+    ours = Encoder(small(encoder=encoder, edge_features=encoder == "gat"), 6, 2).convs[0].state_dict()
+    torch.manual_seed(4)
+    wanted = theirs(6, 5).state_dict()
+    assert list(ours) == list(wanted)
+    for name, value in wanted.items():
+        assert torch.equal(ours[name], value), name
+
+
+@pytest.mark.parametrize("options", CASES, ids=str)
+def test_a_trimmed_sample_equals_pyg_on_the_whole_sample_and_trimmed(options, way):
+    model, graph = model_and_graph(options)
+    batch = BatchSampler(graph, (3, 2)).draw(np.arange(0, 40, 3), seed=4)
+    hops, seeds = (batch.nodes_per_hop, batch.edges_per_hop), batch.nodes_per_hop[0]
+    sample = (batch.x, batch.edge_index, batch.edge_attr, batch.degree)
+    trimmed = model(*sample, *hops)
     assert trimmed.shape == (seeds, 7)
-    plain = model.plain(batch.x, batch.edge_index, batch.edge_attr, batch.degree)[:seeds]
-    torch.testing.assert_close(trimmed, plain, atol=1e-5, rtol=1e-5)
+    reference = PygEncoder(model)
+    torch.testing.assert_close(trimmed, reference(*sample)[:seeds], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(trimmed, reference(*sample, *hops), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("options", CASES, ids=str)
@@ -69,22 +119,10 @@ def test_full_fanout_equals_the_full_neighbourhood(options):
     model, graph = model_and_graph(options)
     most = int(graph.in_degree().max())
     seeds = np.array([5, 80, 33, 120])
-    batch = draw_batch(NeighbourSampler(graph, (most, most)), graph, seeds, seed=0)
+    batch = BatchSampler(graph, (most, most)).draw(seeds, seed=0)
     sampled = model(batch.x, batch.edge_index, batch.edge_attr, batch.degree, batch.nodes_per_hop, batch.edges_per_hop)
-    whole = model.plain(graph.x, graph.edge_index(), graph.edge_attr)[torch.from_numpy(seeds)]
+    whole = PygEncoder(model)(graph.x, graph.edge_index(), graph.edge_attr)[torch.from_numpy(seeds)]
     torch.testing.assert_close(sampled, whole, atol=1e-5, rtol=1e-5)
-
-
-def test_trimming_is_that_of_pyg():
-    model, graph = model_and_graph({"encoder": "gat"})
-    batch = draw_batch(NeighbourSampler(graph, (3, 2)), graph, np.arange(10), seed=4)
-    x, edges = batch.x, batch.edge_index
-    for layer, conv in enumerate(model.convs):
-        x, edges, _ = trim_to_layer(layer, batch.nodes_per_hop, batch.edges_per_hop, x, edges)
-        x = model.between(layer, conv(x, edges))
-    expected = torch.nn.functional.normalize(x[:10], dim=-1)
-    ours = model(batch.x, batch.edge_index, None, None, batch.nodes_per_hop, batch.edges_per_hop)
-    torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
 
 
 def test_gcn_on_a_whole_graph_is_the_standard_gcn():
@@ -99,10 +137,9 @@ def test_gcn_on_a_whole_graph_is_the_standard_gcn():
     torch.testing.assert_close(ours, torch.nn.functional.normalize(x, dim=-1), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("convolutions", ["compiled", "plain"])
-def test_an_mlp_is_linear_layers_on_a_nodes_own_features(convolutions):
-    model, graph = model_and_graph({"encoder": "mlp", "fanout": (4, 3, 2), "convolutions": convolutions})
-    first, second, third = model.convs
+def test_an_mlp_is_linear_layers_on_a_nodes_own_features():
+    model, graph = model_and_graph({"encoder": "mlp", "fanout": (4, 3, 2)})
+    first, second, third = PygEncoder(model).convs  # torch's own linear layers
     assert [(layer.in_features, layer.out_features) for layer in model.convs] == [(6, 5), (5, 5), (5, 7)]
     relu = torch.nn.functional.leaky_relu
     expected = torch.nn.functional.normalize(third(relu(second(relu(first(graph.x))))), dim=-1)
@@ -115,35 +152,26 @@ def test_all_encoders_but_the_mlp_see_edges(encoder):
     edges = graph.edge_index()
     nodes = torch.randperm(graph.num_nodes, generator=torch.Generator().manual_seed(3))
     seen = model(graph.x, edges)
-    for forward in (model.forward, model.plain):
-        for other in (nodes[edges], edges[:, :0]):  # the same edges between other nodes, and none
-            same = torch.allclose(forward(graph.x, other), seen, atol=1e-5)
-            assert same == (encoder == "mlp")
+    for other in (nodes[edges], edges[:, :0]):  # the same edges between other nodes, and none
+        same = torch.allclose(model(graph.x, other), seen, atol=1e-5)
+        assert same == (encoder == "mlp")
 
 
 def test_gcn_sample_is_unbiased():
     """The mean over many samples of the first convolution is the full convolution."""
     model, graph = model_and_graph({"encoder": "gcn", "fanout": (2,)})
     node = int(graph.in_degree().argmax())
-    full = model.raw(graph.x, graph.edge_index())[node]
-    sampler = NeighbourSampler(graph, (2,))
+    full = model(graph.x, graph.edge_index(), unit=False)[node]
+    sampler = BatchSampler(graph, (2,))
     draws = []
     with torch.no_grad():
         for seed in range(3000):
-            b = draw_batch(sampler, graph, np.array([node]), seed)
-            draws.append(model.raw(b.x, b.edge_index, None, b.degree, b.nodes_per_hop, b.edges_per_hop)[0])
+            b = sampler.draw(np.array([node]), seed)
+            out = model(b.x, b.edge_index, None, b.degree, b.nodes_per_hop, b.edges_per_hop, unit=False)
+            draws.append(out[0])
     stacked = torch.stack(draws)
     error = stacked.std(0) / len(draws) ** 0.5
     assert bool(((stacked.mean(0) - full).abs() < 5 * error).all())
-
-
-def test_the_default_is_the_papers_table():
-    model = Encoder(TrainConfig(), 20)
-    first, second = model.convs
-    assert isinstance(first, GATConv) and (first.heads, first.out_channels, first.concat) == (4, 64, True)
-    assert isinstance(second, GATConv) and (second.heads, second.out_channels, second.concat) == (4, 128, False)
-    assert second.in_channels == 256
-    assert isinstance(Encoder(TrainConfig(encoder="sage"), 20).convs[0], SAGEConv)
 
 
 def test_rows_have_unit_norm_and_dropout_acts_in_training_only():
@@ -183,7 +211,7 @@ def test_unsorted_edges_are_accepted():
     torch.testing.assert_close(ours, model(graph.x, graph.edge_index(), graph.edge_attr), atol=1e-5, rtol=1e-5)
 
 
-def test_gradients_of_the_kernels_by_finite_differences():
+def test_gradients_of_the_operations_by_finite_differences(way):
     generator = torch.Generator().manual_seed(0)
     indptr, source = torch.tensor([0, 2, 2, 5]), torch.tensor([1, 0, 3, 3, 2])
     x = torch.randn(4, 3, dtype=torch.float64, generator=generator, requires_grad=True)
@@ -194,31 +222,7 @@ def test_gradients_of_the_kernels_by_finite_differences():
     assert weighted_sums(x, weight, indptr, source)[1].abs().sum() == 0  # a target without in-edges
 
 
-@pytest.mark.parametrize(
-    ("options", "names"),
-    [
-        ({"encoder": "gin"}, "encoder"),
-        ({"alpha": 1.5}, "alpha"),
-        ({"temperature": 0.0}, "temperature"),
-        ({"fanout": ()}, "fanout"),
-        ({"edge_features": True, "encoder": "gcn"}, "edge_features"),
-        ({"edge_features": True, "encoder": "mlp"}, "edge_features"),
-        ({"negatives": "hard"}, "negatives"),
-    ],
-)
-def test_bad_settings_are_named(options, names):
-    with pytest.raises(ParameterError, match=names):
-        TrainConfig(**options)
-
-
-def test_a_configuration_survives_json():
-    config = TrainConfig(encoder="sage", fanout=(4, 3), seed=7)
-    assert TrainConfig.from_json(config.to_json()) == config
-    with pytest.raises(ParameterError, match="warmth"):
-        TrainConfig.from_json('{"warmth": 1}')
-
-
-def test_a_configuration_without_a_unit_is_of_the_time_of_satoshi():
-    written = json.loads(TrainConfig(seed=7).to_json())
-    assert written.pop("unit") == "bitcoin"
-    assert TrainConfig.from_json(json.dumps(written)) == TrainConfig(seed=7, unit="satoshi")
+def test_the_default_is_the_papers_table():
+    first, second = Encoder(TrainConfig(), 20).convs
+    assert (first.in_channels, first.heads, first.out_channels, first.concat) == (20, 4, 64, True)
+    assert (second.in_channels, second.heads, second.out_channels, second.concat) == (256, 4, 128, False)

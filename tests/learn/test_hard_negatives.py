@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from planted import planted
 
 from btcnb.errors import DataError, ParameterError
 from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare_arrays, train
-from btcnb.learn.hard_negatives import train_repelled
 
 SMALL = TrainConfig(
     heads=2, hidden=8, output=8, anchors=32, fanout=(4, 3), epochs=8, steps_per_epoch=3, rotate_every=2, seed=5,
@@ -38,7 +38,7 @@ def both(config: TrainConfig, steering: list[CoinJoinGraph]) -> tuple[Run, Run]:
     """Trained with the same CoinJoins; steered by the contrastive loss alone, and by both terms."""
     shown = mixes(21, 22, 23)
     alone = train(config, graphs(), planted(seed=9), coinjoins=shown, progress=False)
-    return alone, train_repelled(config, graphs(), planted(seed=9), shown, steering, progress=False)
+    return alone, train(config, graphs(), planted(seed=9), shown, valid_coinjoins=steering, progress=False)
 
 
 def assert_same_weights(one: Run, other: Run) -> None:
@@ -100,11 +100,26 @@ def test_runs_on_other_coinjoins_have_another_mark() -> None:
 @pytest.mark.parametrize(
     ("shown", "steering", "error", "message"),
     [
-        ([], mixes(1), ParameterError, "coinjoins is empty"),
-        (mixes(1), [], ParameterError, "valid_coinjoins is empty"),
+        ([], mixes(1), ParameterError, "only with valid and coinjoins"),
         (mixes(1), [CoinJoinGraph(planted(seed=1), np.array([3, 3]))], DataError, "fewer than two distinct"),
     ],
 )
 def test_what_cannot_repel_is_refused(shown: list, steering: list, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
-        train_repelled(SMALL, graphs(), planted(seed=9), shown, steering, progress=False)
+        train(SMALL, graphs(), planted(seed=9), shown, valid_coinjoins=steering, progress=False)
+
+
+def test_repulsion_is_validated_on_a_validation_graph_only() -> None:
+    with pytest.raises(ParameterError, match="only with valid and coinjoins"):
+        train(SMALL, graphs(), coinjoins=mixes(1), valid_coinjoins=mixes(2), progress=False)
+
+
+def test_a_resumed_run_keeps_the_repulsion_of_its_best_epoch(tmp_path: Path) -> None:
+    given = {"coinjoins": mixes(21, 22), "valid_coinjoins": mixes(31), "progress": False}
+    whole = train(SMALL, graphs(), planted(seed=9), **given)
+    best = whole.record["best_epoch"]
+    train(replace(SMALL, epochs=best), graphs(), planted(seed=9), directory=tmp_path, **given)
+    resumed = train(SMALL, graphs(), planted(seed=9), directory=tmp_path, resume=True, **given)
+    assert resumed.record["best_repulsion"] == whole.record["best_repulsion"] > 0
+    assert resumed.history["valid_loss"].tolist() == whole.history["valid_loss"].tolist()
+    assert_same_weights(resumed, whole)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import DataError
 from btcnb.learn import TupleSampler
 
 LABELS = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 3])  # clusters of 6, 3, 2 and 1
@@ -88,7 +88,3 @@ def test_what_cannot_be_sampled_is_said():
         TupleSampler(np.arange(5))
     with pytest.raises(DataError, match="only one cluster"):
         TupleSampler(np.zeros(5, dtype=int))
-    with pytest.raises(ParameterError, match="alpha"):
-        TupleSampler(LABELS, 2.0)
-    with pytest.raises(ParameterError, match="negatives"):
-        TupleSampler(LABELS, 0.5, "hard")  # type: ignore[arg-type]

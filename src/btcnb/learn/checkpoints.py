@@ -1,5 +1,5 @@
-"""Checkpoints: written whole or not at all, with a digest of their content, read without unpickling anything but
-tensors and plain values."""
+"""Checkpoints: written whole or not at all, with a digest of their content. Reading one unpickles nothing but tensors
+and plain values."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from btcnb import gates
 from btcnb.errors import DataError
-from btcnb.learn.encoders import Encoder
+from btcnb.learn.encoder import Encoder
 
 BEST, LAST = "best.pt", "last.pt"
 DIGEST = "digest"
+MODEL_PARTS = ("config", "in_channels", "edge_channels", "weights")
 
 
 def save(state: dict[str, Any], path: Path) -> None:
@@ -32,23 +32,14 @@ def save(state: dict[str, Any], path: Path) -> None:
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    except (OSError, ValueError, RuntimeError) as error:  # the last is torch's word for a full disk
+    except (OSError, ValueError, RuntimeError) as error:  # torch raises RuntimeError on a full disk
         problem = f"cannot be written ({str(error)[:200]})"
         raise DataError(path.parent, "checkpoint", problem, "make room, or name another directory") from error
 
 
-def exists(path: Path) -> bool:
-    """Whether there is such a file; a name that no file can have has none."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
-
-
 def load(path: str | Path) -> dict[str, Any]:
-    """The state that `save` wrote; anything else, and a file that lost a single bit of it, is a `DataError`."""
-    path = Path(gates.instance("path", path, (str, Path)))  # type: ignore[arg-type]
-    if not exists(path):
+    """The state that `save` wrote; anything else, and a file with a single changed bit in it, is a `DataError`."""
+    if not os.path.isfile(path):  # noqa: PTH113, since Path.is_file raises where a name is too long
         raise DataError(path, "checkpoint", "there is no such file", "train first, or name the run's folder")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
@@ -87,16 +78,19 @@ def _feed(total: Any, value: Any) -> None:
 
 
 def model_state(encoder: Encoder) -> dict[str, Any]:
-    """`Encoder.to_store`, with tensors for arrays, as a checkpoint wants them."""
+    """`Encoder.to_store` with tensors in place of arrays."""
     parts = encoder.to_store()
     return {**parts, "weights": {name: torch.from_numpy(value) for name, value in parts["weights"].items()}}
 
 
 def load_model(path: str | Path) -> Encoder:
     """The encoder of a checkpoint file, or of a run's folder (its best), ready to embed."""
-    path = Path(gates.instance("path", path, (str, Path)))  # type: ignore[arg-type]
-    try:
-        file = path / BEST if path.is_dir() else path
-    except (OSError, ValueError):
-        file = path
-    return Encoder.from_store(load(file), str(file))
+    return load_model_and_digest(path)[0]
+
+
+def load_model_and_digest(path: str | Path) -> tuple[Encoder, str]:
+    """The encoder, and the digest of its weights and settings as the file holds them."""
+    file = Path(path) / BEST if Path(path).is_dir() else Path(path)
+    state = load(file)
+    parts = {name: state[name] for name in MODEL_PARTS if name in state}
+    return Encoder.from_store(parts, str(file)), digest(parts)

@@ -1,7 +1,9 @@
-"""The hot loops: adjacency by destination, neighbour sampling, and weighted sums over neighbourhoods.
+"""The hot loops of learning: neighbour sampling, weighted sums and softmaxes over in-edges, dropout masks.
 
-All are plain loops over arrays, compiled once and kept on disk. They run in one thread, so that results do not depend
-on the number of cores and nothing clashes with torch's own threads.
+The first half are plain loops over arrays, compiled once and kept on disk. They run in one thread, so that nothing
+clashes with torch's own threads and sums do not depend on the number of cores. The second half are the operations that
+layers call, differentiable by torch. Each dispatches by device: the compiled loops on the CPU, torch's own operations
+elsewhere. Both ways agree up to rounding.
 """
 
 from __future__ import annotations
@@ -10,64 +12,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from numba import njit, types
+from torch import Tensor
+from torch.nn import functional
 
 Array = npt.NDArray[Any]
+
+COMPILED = ("cpu",)
+"""Devices whose memory the compiled loops read."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # constants of the SplitMix64 generator
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True)
-def in_edges(source: Array, target: Array, num_nodes: int) -> tuple[Array, Array, Array]:
-    """Sort edges by (target, source), self-loops dropped: `indptr` (N+1), `source` (E'), position in the input (E').
-
-    Two stable counting sorts, so the time is linear in nodes and edges.
-    """
-    counts = np.zeros(num_nodes + 1, np.int64)
-    for e in range(len(source)):
-        if source[e] != target[e]:
-            counts[source[e] + 1] += 1
-    for v in range(num_nodes):
-        counts[v + 1] += counts[v]
-    by_source = np.empty(counts[num_nodes], np.int64)
-    for e in range(len(source)):
-        if source[e] != target[e]:
-            by_source[counts[source[e]]] = e
-            counts[source[e]] += 1
-    indptr = np.zeros(num_nodes + 1, np.int64)
-    for e in by_source:
-        indptr[target[e] + 1] += 1
-    for v in range(num_nodes):
-        indptr[v + 1] += indptr[v]
-    fill = indptr[:-1].copy()
-    order = np.empty(len(by_source), np.int64)
-    ordered_source = np.empty(len(by_source), np.int32)
-    for e in by_source:
-        place = fill[target[e]]
-        order[place] = e
-        ordered_source[place] = source[e]
-        fill[target[e]] += 1
-    return indptr, ordered_source, order
-
-
-@njit(cache=True)
-def merge_parallel(indptr: Array, source: Array) -> tuple[Array, Array, Array]:
-    """Merge equal (source, target) pairs of sorted edges: new `indptr`, `source`, and the new position of each edge."""
-    new_indptr = np.zeros_like(indptr)
-    position = np.empty(len(source), np.int64)
-    kept = 0
-    for v in range(len(indptr) - 1):
-        for e in range(indptr[v], indptr[v + 1]):
-            if e == indptr[v] or source[e] != source[e - 1]:
-                kept += 1
-            position[e] = kept - 1
-        new_indptr[v + 1] = kept
-    new_source = np.empty(kept, source.dtype)
-    for e in range(len(source)):
-        new_source[position[e]] = source[e]
-    return new_indptr, new_source, position
 
 
 @njit(types.uint64(types.uint64), cache=True, inline="always")
@@ -101,8 +58,9 @@ def sample_neighbours(
         room = 0
         for i in range(begin, num_nodes):
             room += min(indptr[node[i] + 1] - indptr[node[i]], fanout[hop])
-        edge, row, col = _longer(edge, num_edges, room), _longer(row, num_edges, room), _longer(col, num_edges, room)
-        node = _longer(node, num_nodes, room)
+        more = np.empty(room, np.int64)
+        edge, row, col = np.append(edge, more), np.append(row, more), np.append(col, more)
+        node = np.append(node[:num_nodes], more)
         at = num_edges
         for i in range(begin, num_nodes):
             at = _choose(indptr, node[i], fanout[hop], np.uint64(seed), np.uint64(node[i] * hops + hop + 1), edge, at)
@@ -147,36 +105,8 @@ def _choose(indptr: Array, v: int, k: int, seed: Any, stream: Any, edge: Array, 
     return at + k
 
 
-@njit(cache=True)
-def _longer(array: Array, used: int, room: int) -> Array:
-    """A copy of the used part with room for more."""
-    longer = np.empty(used + room, array.dtype)
-    longer[:used] = array[:used]
-    return longer
-
-
-@njit(cache=True)
-def with_self_loops(indptr: Array, source: Array, first: int) -> tuple[Array, Array, Array]:
-    """Append to each target its own row `first + target`: `indptr` (D+1), `source` (E+D), places of the old edges."""
-    targets = len(indptr) - 1
-    new_indptr = np.empty_like(indptr)
-    new_source = np.empty(indptr[targets] - indptr[0] + targets, np.int64)
-    place = np.empty(indptr[targets] - indptr[0], np.int64)
-    new_indptr[0] = 0
-    at = 0
-    for d in range(targets):
-        for e in range(indptr[d], indptr[d + 1]):
-            new_source[at] = source[e]
-            place[e - indptr[0]] = at
-            at += 1
-        new_source[at] = first + d
-        at += 1
-        new_indptr[d + 1] = at
-    return new_indptr, new_source, place
-
-
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def weighted_sums(x: Array, weight: Array, indptr: Array, source: Array) -> Array:
+def sums_of_rows(x: Array, weight: Array, indptr: Array, source: Array) -> Array:
     """out[d, h] = Σ over edges e of target d: weight[e, h] · x[source[e]]; x (S, F), weight (E, H), out (D, H, F)."""
     targets, heads, width = len(indptr) - 1, weight.shape[1], x.shape[1]
     out = np.zeros((targets, heads, width), x.dtype)
@@ -191,8 +121,8 @@ def weighted_sums(x: Array, weight: Array, indptr: Array, source: Array) -> Arra
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def weighted_sums_backward_weight(grad: Array, x: Array, indptr: Array, source: Array) -> Array:
-    """Gradient of `weighted_sums` by its weights: grad (D, H, F) to (E, H)."""
+def sums_backward_weight(grad: Array, x: Array, indptr: Array, source: Array) -> Array:
+    """Gradient of `sums_of_rows` by its weights: grad (D, H, F) to (E, H)."""
     targets, heads, width = grad.shape
     out = np.empty((len(source), heads), x.dtype)
     for d in range(targets):
@@ -207,8 +137,8 @@ def weighted_sums_backward_weight(grad: Array, x: Array, indptr: Array, source: 
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
-def weighted_sums_backward_x(grad: Array, weight: Array, indptr: Array, source: Array, num_sources: int) -> Array:
-    """Gradient of `weighted_sums` by x: grad (D, H, F) to (S, F)."""
+def sums_backward_x(grad: Array, weight: Array, indptr: Array, source: Array, num_sources: int) -> Array:
+    """Gradient of `sums_of_rows` by x: grad (D, H, F) to (S, F)."""
     targets, heads, width = grad.shape
     out = np.zeros((num_sources, width), grad.dtype)
     for d in range(targets):
@@ -222,7 +152,7 @@ def weighted_sums_backward_x(grad: Array, weight: Array, indptr: Array, source: 
 
 
 @njit(cache=True)
-def segment_softmax(logits: Array, indptr: Array) -> Array:
+def softmax_of_edges(logits: Array, indptr: Array) -> Array:
     """Softmax of logits (E, H) over the edges of each target, head by head; stable because the largest is taken off."""
     out = np.empty_like(logits)
     for d in range(len(indptr) - 1):
@@ -241,8 +171,8 @@ def segment_softmax(logits: Array, indptr: Array) -> Array:
 
 
 @njit(cache=True)
-def segment_softmax_backward(grad: Array, softmax: Array, indptr: Array) -> Array:
-    """Gradient of `segment_softmax`: s · (g − Σ s g), over the edges of each target."""
+def softmax_backward(grad: Array, softmax: Array, indptr: Array) -> Array:
+    """Gradient of `softmax_of_edges`: s · (g − Σ s g), over the edges of each target."""
     out = np.empty_like(grad)
     for d in range(len(indptr) - 1):
         begin, end = indptr[d], indptr[d + 1]
@@ -271,3 +201,87 @@ def keep_mask(number: int, keep: float, seed: int) -> Array:
     if number % 2:
         out[number - 1] = scale if (_mixed(state + _GOLDEN) & low) < limit else np.float32(0.0)
     return out
+
+
+class _WeightedSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, indptr: Tensor, source: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight, indptr, source)
+        return torch.from_numpy(sums_of_rows(*_arrays(x, weight, indptr, source)))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
+        x, weight, indptr, source = _arrays(*ctx.saved_tensors)
+        (grad,) = _arrays(grads[0])
+        by_x = by_weight = None
+        if ctx.needs_input_grad[0]:
+            by_x = torch.from_numpy(sums_backward_x(grad, weight, indptr, source, len(x)))
+        if ctx.needs_input_grad[1]:
+            by_weight = torch.from_numpy(sums_backward_weight(grad, x, indptr, source))
+        return by_x, by_weight, None, None
+
+
+class _SegmentSoftmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, indptr: Tensor) -> Tensor:
+        softmax = torch.from_numpy(softmax_of_edges(*_arrays(logits, indptr)))
+        ctx.save_for_backward(softmax, indptr)
+        return softmax
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        softmax, indptr = _arrays(*ctx.saved_tensors)
+        (grad,) = _arrays(grads[0])
+        return torch.from_numpy(softmax_backward(grad, softmax, indptr)), None
+
+
+def weighted_sums(x: Tensor, weight: Tensor, indptr: Tensor, source: Tensor) -> Tensor:
+    """Σ over the in-edges e of each target: weight[e, h] · x[source[e]].
+
+    x (S, F), weight (E, H), indptr (D+1), source (E), edges sorted by target; returns (D, H, F). The compiled loops
+    make no tensor of the size edges × features.
+    """
+    if x.device.type in COMPILED:
+        out: Tensor = _WeightedSums.apply(x, weight, indptr, source)  # type: ignore[no-untyped-call]
+        return out
+    target = targets_of(indptr, len(source))
+    rows = x.index_select(0, source)  # (E, F)
+    zeros = x.new_zeros(len(indptr) - 1, x.shape[1])
+    return torch.stack([zeros.index_add(0, target, one.unsqueeze(1) * rows) for one in weight.T], dim=1)
+
+
+def segment_softmax(logits: Tensor, indptr: Tensor) -> Tensor:
+    """Softmax of logits (E, H) over the in-edges of each target."""
+    if logits.device.type in COMPILED:
+        out: Tensor = _SegmentSoftmax.apply(logits, indptr)  # type: ignore[no-untyped-call]
+        return out
+    target = targets_of(indptr, len(logits))
+    zeros = logits.new_zeros(len(indptr) - 1, logits.shape[1])
+    place = target.unsqueeze(1).expand_as(logits)
+    largest = zeros.scatter_reduce(0, place, logits.detach(), "amax", include_self=False)
+    powers = (logits - largest[target]).exp()
+    return powers / zeros.index_add(0, target, powers)[target]
+
+
+def dropout(x: Tensor, share: float, training: bool) -> Tensor:
+    """As torch's: zero a `share` of the values and scale up the rest, while training.
+
+    On the CPU one draw of torch's generator seeds the whole mask. Drawing every value from that generator took a third
+    of a training step.
+    """
+    if not training or share == 0:
+        return x
+    if x.device.type not in COMPILED:
+        return functional.dropout(x, share)
+    seed = int(torch.randint(1 << 62, ()))
+    return x * torch.from_numpy(keep_mask(x.numel(), 1.0 - share, seed)).view(x.shape)
+
+
+def targets_of(indptr: Tensor, edges: int) -> Tensor:
+    """The target of each edge, (E,), from the bounds of each target's edges, (D+1)."""
+    targets = torch.arange(len(indptr) - 1, device=indptr.device)
+    return targets.repeat_interleave(indptr.diff(), output_size=edges)
+
+
+def _arrays(*tensors: Tensor) -> tuple[Array, ...]:
+    return tuple(tensor.detach().contiguous().numpy() for tensor in tensors)

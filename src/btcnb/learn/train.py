@@ -6,77 +6,59 @@ uninterrupted one from weights, optimiser and schedule alone, and a run leaves t
 
 from __future__ import annotations
 
+import hashlib
 import math
+import os
+import platform
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from btcnb import gates
 from btcnb.data.address_graph import AddressGraph
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.learn import checkpoints
-from btcnb.learn.config import TrainConfig
-from btcnb.learn.devices import device_of, own_randomness
-from btcnb.learn.encoders import Encoder
+from btcnb.learn.config import VALID_STEPS, WEIGHT_DECAY, TrainConfig
+from btcnb.learn.encoder import Encoder
 from btcnb.learn.graphs import PreparedGraph, disjoint_union, prepare
 from btcnb.learn.objectives import CoinJoinGraph, CoinJoinPairs, GraphBatches, make_objective
-from btcnb.learn.record import flat_record
 from btcnb.learn.sampler import derived_seed
-from btcnb.store import storable
 
 AnyGraph = AddressGraph | PreparedGraph
 
 INITIALISE, STEP, VALIDATE = 0, 1, 2
 """Purposes that keep the derived seeds of a run apart."""
-
-MAY_CHANGE = ("epochs", "keep", "device", "convolutions")
-"""What a resumed run may ask for otherwise: how long, what is handed back, and where it is computed."""
-
+MAY_CHANGE = ("epochs", "keep", "device")
+"""Fields in which a resumed run may differ: how long it runs, what it returns, where it is computed."""
 HISTORY = ("epoch", "graph", "train_loss", "valid_loss", "learning_rate", "seconds")
+PACKAGES = ("btcnb", "torch", "torch_geometric", "numpy", "numba")
 
 
-@storable("run")
 @dataclass(frozen=True)
 class Run:
-    """What training hands back.
+    """The result of training.
 
     model: the encoder in evaluation mode, with the weights `config.keep` asks for
     history: one row per epoch: epoch (from 1), graph (position in the rotation), train_loss, valid_loss,
         learning_rate, seconds
-    record: one flat dictionary: configuration, metrics, seconds, peak memory, versions, data fingerprint
+    record: one flat dictionary: configuration, metrics, seconds, peak memory of the process (MB), versions, a hash of
+        the data
     """
 
     model: Encoder
     config: TrainConfig
     history: pd.DataFrame
     record: dict[str, Any]
-
-    def to_store(self) -> dict[str, Any]:
-        """The run as plain values, arrays and a table; nothing of the device it was made on."""
-        return {
-            "model": self.model.to_store(),
-            "config": self.config.to_json(),
-            "history": self.history,
-            "record": dict(self.record),
-        }
-
-    @classmethod
-    def from_store(cls, parts: dict[str, Any]) -> Run:
-        """The inverse of `to_store`; `DataError` where parts are missing or do not fit together."""
-        try:
-            model, history, record = parts["model"], parts["history"], parts["record"]
-            config = TrainConfig.from_json(parts["config"])
-        except (LookupError, TypeError) as error:
-            raise DataError("run", "parts", "are not those of a run", "train again") from error
-        return cls(Encoder.from_store(model, "run"), config, history, record)
 
 
 def train(
@@ -87,24 +69,27 @@ def train(
     directory: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
+    valid_coinjoins: Sequence[CoinJoinGraph] = (),
 ) -> Run:
     """Train an encoder.
 
-    graphs: the training graphs, taken in turn, `config.rotate_every` epochs each, or as `config.rotation` says
-    valid: the graph whose loss steers the learning rate and picks the best epoch; without it the training loss does
+    graphs: the training graphs, used in turn, `config.rotate_every` epochs each, or as `config.rotation` says
+    valid: the graph whose loss lowers the learning rate and picks the best epoch; without it the training loss does
     coinjoins: graphs around one CoinJoin each, for the repulsion term
     directory: where `best.pt` and `last.pt` are kept, written after every epoch
     resume: continue from the directory's `last.pt` (more epochs than before may be asked for)
     progress: show epoch, losses and learning rate while it runs
+    valid_coinjoins: graphs around other CoinJoins. Their repulsion, times λ, becomes part of the validation loss: the
+        paper monitors "the same loss on a validation graph". The record's `best_repulsion` is its part of `best_loss`.
+        Without them the validation loss is the contrastive term alone.
 
-    It runs where `config.device` says; the model is handed back on the CPU. On the CPU the same configuration gives
-    the same numbers on every machine; on a GPU they agree with these up to rounding and the draw of dropout masks.
+    It runs where `config.device` says; the model is returned on the CPU. On the CPU one machine repeats its numbers
+    bit by bit, whatever the number of threads. Other machines agree up to rounding, because matrix products and
+    compiled sums may be ordered for their processor. On a GPU the masks of dropout differ as well.
     """
-    gates.instance("config", config, TrainConfig)
-    resume, progress = gates.flag("resume", resume), gates.flag("progress", progress)
-    if directory is not None:
-        gates.instance("directory", directory, (str, Path))  # type: ignore[arg-type]
-    trainer = _Trainer(config, graphs, valid, coinjoins, None if directory is None else Path(directory))
+    trainer = _Trainer(
+        config, graphs, valid, coinjoins, valid_coinjoins, None if directory is None else Path(directory)
+    )
     if resume:
         trainer.restore()
     try:
@@ -117,17 +102,13 @@ def train(
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """torch in one thread: steps of this size gain little from more, and sums come out the same on every machine."""
+    """torch in one thread: steps of this size gain little from more, and sums do not depend on the number of cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _edge_channels(graph: PreparedGraph) -> int:
-    return 0 if graph.edge_attr is None else graph.edge_attr.shape[1]
 
 
 class _Trainer:
@@ -139,40 +120,35 @@ class _Trainer:
         graphs: AnyGraph | Sequence[AnyGraph],
         valid: AnyGraph | None,
         coinjoins: Sequence[CoinJoinGraph],
+        valid_coinjoins: Sequence[CoinJoinGraph],
         directory: Path | None,
     ) -> None:
-        self.config = config
-        self.directory = directory
-        self.device = device_of(config)
-        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else gates.items("graphs", graphs)
+        self.config, self.directory, self.device = config, directory, config.torch_device()
+        listed = [graphs] if isinstance(graphs, AddressGraph | PreparedGraph) else list(graphs)
         if not listed:
             raise ParameterError("graphs is empty, but training needs at least one graph.")
+        if valid_coinjoins and (valid is None or not coinjoins):
+            raise ParameterError("valid_coinjoins are given, but repulsion is validated only with valid and coinjoins.")
         self.train = self._training(listed)
         self.valid = None if valid is None else self._batches(valid, "validation graph")
-        first = self.train[0].graph
-        used = [batches.graph for batches in (*self.train, *([self.valid] if self.valid else []))]
-        for graph in used:
-            if graph.x.shape[1] != first.x.shape[1]:
-                raise DataError("graphs", "features", "graphs differ in width", "prepare all graphs the same way")
-        pairs = self._coinjoin_pairs(gates.items("coinjoins", coinjoins))
-        self.fingerprint = "+".join(graph.fingerprint for graph in (*used, *([pairs.graph] if pairs else [])))
-        with own_randomness(self.device):
+        pairs, self.valid_pairs = self._coinjoin_pairs(coinjoins), self._coinjoin_pairs(valid_coinjoins)
+        used = [item.graph for item in (*self.train, self.valid, pairs, self.valid_pairs) if item is not None]
+        _require_equal_widths([graph.x.shape[1] for graph in used], "features")
+        self.fingerprint = "+".join(graph.fingerprint for graph in used)
+        with self._own_randomness():
             torch.manual_seed(derived_seed(config.seed, INITIALISE))
-            self.encoder = Encoder(config, first.x.shape[1], _edge_channels(first))
+            self.encoder = Encoder(config, used[0].x.shape[1], used[0].edge_channels)
             self.objective = make_objective(config, pairs)
-        for graph in (*used, *([pairs.graph] if pairs else [])):
-            self.encoder.require_edge_features(_edge_channels(graph), "graphs")
+        for graph in used:
+            self.encoder.require_edge_features(graph.edge_channels, "graphs")
         self.learnt = nn.ModuleList([self.encoder, self.objective]).to(self.device)
-        self.optimiser = torch.optim.Adam(
-            self.learnt.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
-        )
+        self.optimiser = torch.optim.Adam(self.learnt.parameters(), lr=config.learning_rate, weight_decay=WEIGHT_DECAY)
         self.schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
             self.optimiser, factor=config.factor, patience=config.patience
         )
         self.history: list[dict[str, float]] = []
-        self.best_loss, self.best_epoch = math.inf, 0
         self.best = checkpoints.model_state(self.encoder)
-        self.seconds = 0.0
+        self.best_loss, self.best_epoch, self.best_repulsion = math.inf, 0, math.nan
 
     def _training(self, listed: Sequence[AnyGraph]) -> list[GraphBatches]:
         """What the rotation goes through: every graph, the first one alone, or all of them as one graph."""
@@ -180,12 +156,8 @@ class _Trainer:
             used = listed[:1] if self.config.rotation == "one" else listed
             return [self._batches(graph, f"training graph {i + 1}") for i, graph in enumerate(used)]
         parts = [self._prepared(graph, f"training graph {i + 1}") for i, graph in enumerate(listed)]
-        for field, widths in (
-            ("features", {part.x.shape[1] for part in parts}),
-            ("edge features", {_edge_channels(part) for part in parts}),
-        ):
-            if len(widths) > 1:
-                raise DataError("graphs", field, "graphs differ in width", "prepare all graphs the same way")
+        _require_equal_widths([part.x.shape[1] for part in parts], "features")
+        _require_equal_widths([part.edge_channels for part in parts], "edge features")
         return [self._batches(disjoint_union(parts)[0], "training graphs side by side")]
 
     def _batches(self, graph: AnyGraph, name: str) -> GraphBatches:
@@ -198,10 +170,14 @@ class _Trainer:
     def _coinjoin_pairs(self, coinjoins: Sequence[CoinJoinGraph]) -> CoinJoinPairs | None:
         if not coinjoins:
             return None
-        for item in coinjoins:
-            gates.instance("an item of coinjoins", item, CoinJoinGraph)
         prepared = [self._prepared(item.graph, f"CoinJoin graph {i}") for i, item in enumerate(coinjoins)]
         return CoinJoinPairs(prepared, [item.inputs for item in coinjoins], self.config)
+
+    @contextmanager
+    def _own_randomness(self) -> Iterator[None]:
+        """torch's generators, of the CPU and of the device, are left as they were."""
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            yield
 
     def run(self, progress: bool) -> None:
         """Epochs from where the run stands to `config.epochs`."""
@@ -215,19 +191,23 @@ class _Trainer:
                 rate = self.optimiser.param_groups[0]["lr"]
                 which = (epoch // config.rotate_every) % len(self.train)
                 train_loss = self._train_epoch(epoch, self.train[which])
-                valid_loss = self._valid_loss() if self.valid else math.nan
-                steering = valid_loss if self.valid else train_loss
-                self.schedule.step(steering)
-                seconds = time.perf_counter() - start
-                row = (epoch + 1, which, train_loss, valid_loss, rate, seconds)
-                self._close_epoch(dict(zip(HISTORY, row, strict=True)), steering)
+                valid_loss, repulsion = self._valid_loss()
+                monitored = train_loss if self.valid is None else valid_loss
+                self.schedule.step(monitored)
+                row = (epoch + 1, which, train_loss, valid_loss, rate, time.perf_counter() - start)
+                self.history.append(dict(zip(HISTORY, row, strict=True)))
+                if improved := monitored < self.best_loss:
+                    self.best_loss, self.best_epoch, self.best_repulsion = monitored, epoch + 1, repulsion
+                    self.best = checkpoints.model_state(self.encoder)
+                self._save(improved)
                 bar.set_postfix(loss=f"{train_loss:.4f}", valid=f"{valid_loss:.4f}", lr=f"{rate:.1e}", refresh=False)
                 bar.update()
 
     def _train_epoch(self, epoch: int, batches: GraphBatches) -> float:
+        """The mean loss of an epoch's steps."""
         self.learnt.train()
         total = 0.0
-        with own_randomness(self.device):
+        with self._own_randomness():
             for step in range(self.config.steps_per_epoch):
                 seed = derived_seed(self.config.seed, STEP, epoch, step)
                 torch.manual_seed(seed)  # dropout
@@ -242,25 +222,23 @@ class _Trainer:
                 total += loss.item()
         return total / self.config.steps_per_epoch
 
-    def _valid_loss(self) -> float:
-        """The objective on the validation graph: no dropout, the same tuples and neighbours at every epoch."""
-        assert self.valid is not None
-        self.learnt.eval()
-        with torch.no_grad():
-            losses = [
-                self.objective(self.encoder, self.valid, derived_seed(self.config.seed, VALIDATE, step)).item()
-                for step in range(self.config.valid_steps)
-            ]
-        return sum(losses) / len(losses)
+    def _valid_loss(self) -> tuple[float, float]:
+        """The validation loss and the part of it that is repulsion; NaN where there is none.
 
-    def _close_epoch(self, row: dict[str, float], steering: float) -> None:
-        self.history.append(row)
-        self.seconds += row["seconds"]
-        improved = steering < self.best_loss
-        if improved:
-            self.best_loss, self.best_epoch = steering, len(self.history)
-            self.best = checkpoints.model_state(self.encoder)
-        self._save(improved)
+        No dropout; the same tuples, pairs and neighbours at every epoch.
+        """
+        if self.valid is None:
+            return math.nan, math.nan
+        self.learnt.eval()
+        seeds = [derived_seed(self.config.seed, VALIDATE, step) for step in range(VALID_STEPS)]
+        with torch.no_grad():
+            losses = [self.objective(self.encoder, self.valid, seed).item() for seed in seeds]
+            contrastive = sum(losses) / len(losses)
+            if self.valid_pairs is None:
+                return contrastive, math.nan
+            losses = [self.valid_pairs.loss(self.encoder, seed).item() for seed in seeds]
+        repulsion = self.config.coinjoin_weight * sum(losses) / len(losses)
+        return contrastive + repulsion, repulsion
 
     def _save(self, improved: bool = True) -> None:
         if self.directory is None:
@@ -273,6 +251,7 @@ class _Trainer:
             "best": self.best,
             "best_loss": self.best_loss,
             "best_epoch": self.best_epoch,
+            "best_repulsion": self.best_repulsion,
             "fingerprint": self.fingerprint,
         }
         if improved:
@@ -280,15 +259,15 @@ class _Trainer:
         checkpoints.save(state, self.directory / checkpoints.LAST)
 
     def restore(self) -> None:
-        """Take up `last.pt` of the run's folder; a folder without one is a fresh start."""
+        """Continue from `last.pt` of the run's folder; a folder without one is a fresh start."""
         if self.directory is None:
             raise ParameterError("resume is set, but directory is not: name the folder of the run.")
         path = self.directory / checkpoints.LAST
-        if not checkpoints.exists(path):
+        if not os.path.isfile(path):  # noqa: PTH113, since Path.is_file raises where a name is too long
             return
         state = checkpoints.load(path)
         before = TrainConfig.from_json(state["config"])
-        for name, value in vars(self.config).items():
+        for name, value in asdict(self.config).items():
             if name not in MAY_CHANGE and getattr(before, name) != value:
                 raise ParameterError(
                     f"{name} is {value!r}, but the run in {self.directory} was made with {getattr(before, name)!r}."
@@ -301,12 +280,11 @@ class _Trainer:
             self.optimiser.load_state_dict(state["optimiser"])
             self.schedule.load_state_dict(state["schedule"])
             self.history = [{name: row[name] for name in HISTORY} for row in state["history"]]
-            self.best, self.best_loss, self.best_epoch = (
-                state["best"],
-                float(state["best_loss"]),
+            self.best, self.best_loss = state["best"], float(state["best_loss"])
+            self.best_epoch, self.best_repulsion = (
                 int(state["best_epoch"]),
+                float(state.get("best_repulsion", math.nan)),
             )
-            self.seconds = sum(row["seconds"] for row in self.history)
         except (LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             raise DataError(path, "checkpoint", "its parts do not fit the run", "delete it and train again") from error
 
@@ -320,17 +298,42 @@ class _Trainer:
         )
 
     def finished(self) -> Run:
-        history = pd.DataFrame(self.history, columns=list(HISTORY))
-        history = history.astype({"epoch": "int64", "graph": "int64"})
+        """The run with the weights that the configuration asks for, and its record."""
+        history = pd.DataFrame(self.history, columns=list(HISTORY)).astype({"epoch": "int64", "graph": "int64"})
         state = self.best if self.config.keep == "best" else checkpoints.model_state(self.encoder)
         model = Encoder.from_store(state | {"config": self.config.to_json()})
-        metrics = {
-            "epochs_run": len(history),
-            "best_epoch": self.best_epoch,
-            "best_loss": self.best_loss if len(history) else math.nan,
-            "train_loss": float(history["train_loss"].iloc[-1]) if len(history) else math.nan,
-            "valid_loss": float(history["valid_loss"].iloc[-1]) if len(history) else math.nan,
-            "device": str(self.device),  # what `auto` came to
-            "convolutions": "compiled" if self.encoder.compiled else "plain",
-        }
-        return Run(model, self.config, history, flat_record(self.config, metrics, self.seconds, self.fingerprint))
+        last = self.history[-1] if self.history else {}
+        settings = asdict(self.config) | {"fanout": " ".join(map(str, self.config.fanout))}
+        record = (
+            settings
+            | {
+                "epochs_run": len(history),
+                "best_epoch": self.best_epoch,
+                "best_loss": self.best_loss if last else math.nan,
+                "train_loss": last.get("train_loss", math.nan),
+                "valid_loss": last.get("valid_loss", math.nan),
+                **({} if self.valid_pairs is None else {"best_repulsion": self.best_repulsion}),
+                "device": str(self.device),  # the device that `auto` chose
+                "seconds": sum(row["seconds"] for row in self.history),
+                "peak_mb": _peak_memory_mb(),
+                "data": hashlib.sha256(self.fingerprint.encode()).hexdigest()[:16],
+                "python": platform.python_version(),
+                **{package: version(package) for package in PACKAGES},
+            }
+        )
+        return Run(model, self.config, history, record)
+
+
+def _require_equal_widths(widths: list[int], field: str) -> None:
+    if len(set(widths)) > 1:
+        raise DataError("graphs", field, "graphs differ in width", "prepare all graphs the same way")
+
+
+def _peak_memory_mb() -> float:
+    """The highest resident memory of this process so far, in MB."""
+    if sys.platform == "win32":
+        return float(psutil.Process().memory_info().peak_wset) / 2**20
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
