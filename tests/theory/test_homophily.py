@@ -1,15 +1,25 @@
-"""Cut ratios as hand-worked fractions; the permutation test against a naive recount."""
+"""Cut ratios as hand-worked fractions; the permutation test against a naive recount; groups against networkx."""
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from small_graphs import two_cliques_and_a_bridge
 
-from btcnb.errors import DataError, ParameterError
-from btcnb.theory import band_subgraph, cantelli, cut_ratio, cut_ratio_by_size, cut_ratio_test, predicted_z
-from btcnb.theory.examples import two_cliques_and_a_bridge
+from btcnb.errors import ParameterError
+from btcnb.theory import band_subgraph, cantelli, cut_ratio, cut_ratio_test, predicted_z
+from btcnb.theory.homophily import (
+    CLASS,
+    degree_matched_groups,
+    degree_stand_ins,
+    group_pieces,
+    weak_components,
+)
+
+PATH = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])  # 0-1-2-3-4-5, node 6 alone
 
 
 def edges_of(A):
@@ -40,13 +50,10 @@ def test_bands_by_hand():
     """Clusters of 3 (nodes 0–2), 2 (nodes 3, 4) and 1 (node 5)."""
     edges = np.array([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 5]])
     labels = np.array([0, 0, 0, 1, 1, 2])
-    assert cut_ratio_by_size(edges, labels, ((3, 4), (2, 4), (7, 9)))[(3, 4)] == 0
-    assert cut_ratio_by_size(edges, labels, ((2, 4),))[(2, 4)] == pytest.approx(1 / 4)
-    assert np.isnan(cut_ratio_by_size(edges, labels, ((7, 9),))[(7, 9)])
-    either = cut_ratio_by_size(edges, labels, ((3, 4), (2, 3)), endpoints="either")
-    assert either == {(3, 4): pytest.approx(2 / 4), (2, 3): pytest.approx(2 / 3)}
-    assert cut_ratio(edges, labels, (2, 3), endpoints="either") == pytest.approx(2 / 3)
-    assert cut_ratio(edges, labels, (2, 3)) == 0 and np.isnan(cut_ratio(edges, labels, (7, 9)))
+    both = [cut_ratio(*band_subgraph(edges, labels, band)) for band in ((3, 4), (2, 4), (2, 3), (7, 9))]
+    assert both[:3] == pytest.approx([0, 1 / 4, 0]) and np.isnan(both[3])
+    either = [cut_ratio(*band_subgraph(edges, labels, band, endpoints="either")) for band in ((3, 4), (2, 3))]
+    assert either == pytest.approx([2 / 4, 2 / 3])
 
 
 def test_a_band_subgraph_keeps_its_isolated_nodes():
@@ -126,12 +133,80 @@ def test_cantelli_bounds_every_sample(values, observed):
     assert np.mean(sample <= observed) <= cantelli(z) + 1e-12
 
 
-def test_mistakes_are_named():
-    with pytest.raises(DataError, match="no edge"):
-        cut_ratio(np.empty((2, 0), dtype=int), [0, 1])
+def test_fewer_than_two_permuted_nodes_are_refused():
     with pytest.raises(ParameterError, match="at least 2 nodes"):
         cut_ratio_test([[0], [1]], [0, 1], share=0.01)
-    with pytest.raises(ParameterError, match="trials"):
-        cut_ratio_test([[0], [1]], [0, 1], share=1.0, trials=1)
-    with pytest.raises(ParameterError, match="endpoints"):
-        band_subgraph([[0], [1]], [0, 1], (1, 2), endpoints="one")
+
+
+def test_components_ignore_directions():
+    assert weak_components([[0, 2], [1, 1]], 4).tolist() == [0, 0, 0, 1]
+    many = np.array([[0] * 300, [1] * 300])  # parallel edges add up to an edge, whatever their number
+    assert weak_components(many, 2).tolist() == [0, 0]
+
+
+def test_pieces_of_a_path():
+    """One group holds together, one is interrupted, one has a single node, and node 6 is in none."""
+    table = group_pieces(PATH, [5, 5, 9, 5, 5, 7, -1])
+    assert table.index.tolist() == [5]  # groups 9 and 7 have one node each
+    assert table.loc[5, ["size", "pieces", "largest", "connected"]].tolist() == [4, 2, 0.5, False]
+    table = group_pieces(PATH, [0, 0, 0, 1, 1, 2, 2])
+    assert table["connected"].tolist() == [True, True, False]
+    assert table["largest"].tolist() == [1, 1, 0.5]
+
+
+@given(st.integers(2, 30), st.integers(0, 60), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_pieces_agree_with_networkx(nodes, edges, number, seed):
+    rng = np.random.default_rng(seed)
+    pairs, groups = rng.integers(0, nodes, (2, edges)), rng.integers(-1, number, nodes)
+    graph = nx.Graph(pairs.T.tolist())
+    graph.add_nodes_from(range(nodes))
+    table = group_pieces(pairs, groups)
+    for group in range(number):
+        members = np.flatnonzero(groups == group)
+        if len(members) < 2:
+            assert group not in table.index
+            continue
+        parts = list(nx.connected_components(graph.subgraph(members.tolist())))
+        assert table.loc[group, "pieces"] == len(parts)
+        assert table.loc[group, "largest"] == pytest.approx(max(map(len, parts)) / len(members))
+
+
+@given(st.lists(st.integers(0, 6), min_size=2, max_size=80), st.integers(0, 2**32 - 1))
+def test_stand_ins_have_the_degree_where_enough_do(degrees, seed):
+    degree = np.array(degrees)
+    nodes = np.arange(len(degree))
+    found = degree_stand_ins(degree, nodes, seed, least=4)
+    assert (found != nodes).all()
+    common = np.bincount(degree)[degree] >= 4
+    assert (degree[found] == degree)[common].all()
+
+
+def test_stand_ins_of_hubs_are_hubs_and_all_are_drawn():
+    degree = np.append(np.ones(1000, dtype=int), np.arange(100, 110))
+    found = degree_stand_ins(degree, np.full(2000, 1009), seed=0, least=10)
+    assert set(degree[found]) == set(range(100, 109))  # nine other hubs, each drawn, itself never
+    plain = degree_stand_ins(degree, np.full(20_000, 3), seed=0)
+    assert set(plain) == set(range(1000)) - {3}
+    assert np.bincount(plain)[:1000].max() < 60  # uniform: 20 expected
+
+
+def test_dealt_groups_keep_sizes_and_degrees():
+    rng = np.random.default_rng(5)
+    degree = rng.geometric(0.1, 1000)
+    groups = np.where(rng.random(1000) < 0.1, -1, rng.integers(0, 20, 1000))
+    dealt = degree_matched_groups(degree, groups, seed=1)
+    assert (np.bincount(dealt + 1) == np.bincount(groups + 1)).all()
+    assert ((dealt < 0) == (groups < 0)).all()
+    assert (dealt != groups).mean() > 0.7
+    busy = degree > np.quantile(degree, 0.9)
+    before, after = (np.bincount(g[busy & (g >= 0)], minlength=20) for g in (groups, dealt))
+    assert abs(after - before).sum() <= 2 * CLASS  # only the block at the border may mix
+
+
+def test_neighbours_in_a_ring_lose_their_connection():
+    """Arcs of a ring are connected; arcs dealt anew, all degrees being two, are not."""
+    nodes = np.arange(400)
+    ring = np.array([nodes, (nodes + 1) % 400])
+    arcs = nodes // 10
+    assert group_pieces(ring, arcs)["connected"].all()
+    assert not group_pieces(ring, degree_matched_groups(np.full(400, 2), arcs, 0))["connected"].any()

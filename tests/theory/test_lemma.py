@@ -1,22 +1,183 @@
-"""The lemma: hand-worked margins, no violation on thousands of graphs, and the edge cases of the printed constant."""
+"""Separation and perfect cuts against SciPy and scikit-learn; the lemma by hand and on thousands of graphs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from math import sqrt
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics import adjusted_rand_score
+from small_graphs import two_cliques_and_a_bridge
 
-from btcnb.errors import ParameterError
-from btcnb.theory import ideal_adjacency, laplacian, lemma_margin, separation, spectral_embedding
-from btcnb.theory.batches import laplacian_stack, lemma_batch, perturbed_graphs, separation_stack
-from btcnb.theory.examples import dented_clique, two_cliques_and_a_bridge
+from btcnb.theory import (
+    Separation,
+    best_cut,
+    condition_end,
+    ideal_adjacency,
+    ideal_laplacian,
+    laplacian,
+    lemma,
+    lemma_margin,
+    same_partition,
+    sample_pair_distances,
+    separation,
+    spectral_embedding,
+)
+from btcnb.theory.examples import dented_clique, perturbed_graphs
+from btcnb.theory.laplacian import laplacian_stack
+from btcnb.theory.lemma import lemma_batch, separation_stack
 
 FORMS = ("printed", "proof", "sharp")
 KINDS = [(False, False), (True, False), (True, True)]
 SIZES = [(8, 8, 8), (12, 6, 2, 1), (2, 2, 2), (10, 3, 1, 1, 1), (9,), (1, 1, 1, 1)]
+
+
+def test_four_points_on_a_line():
+    X, labels = np.array([[0.0], [1], [3], [4.5]]), [7, 7, 9, 9]
+    found = separation(X, labels)
+    assert (found.intra_max, found.inter_min, found.gap) == (1.5, 2, 0.5) and found.separable
+    assert not separation(X, [7, 9, 7, 9]).separable
+
+
+def test_one_cluster_and_only_singletons():
+    X = np.array([[0.0], [1], [3]])
+    assert separation(X, [0, 0, 0]).inter_min == np.inf and separation(X, [0, 0, 0]).separable
+    assert separation(X, [0, 1, 2]).intra_max == 0 and separation(X, [0, 1, 2]).separable
+    assert not separation(np.zeros((2, 1)), [0, 1]).separable  # two clusters on one point cannot be told apart
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 40), st.integers(1, 9), st.sampled_from(["euclidean", "cosine"]), st.integers(0, 999))
+def test_separation_is_the_extreme_of_all_pairs_in_blocks_of_any_size(n, block, metric, seed):
+    rng = np.random.default_rng(seed)
+    X, labels = rng.standard_normal((n, 3)), rng.integers(0, 3, n)
+    distance, (i, j) = pdist(X, metric), np.triu_indices(n, 1)
+    same = labels[i] == labels[j]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lemma, "BLOCK", block)
+        found = separation(X, labels, metric=metric)
+    assert found.intra_max == pytest.approx(max(distance[same], default=0.0))
+    assert found.inter_min == pytest.approx(min(distance[~same], default=np.inf))
+
+
+def test_a_zero_row_is_at_cosine_distance_one():
+    X = [[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]
+    assert separation(X, [0, 0, 1], metric="cosine") == Separation(1.0, 1.0)
+    assert separation(X, [0, 1, 2], metric="cosine") == Separation(0.0, 1.0)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.sampled_from(["single", "average", "complete"]), st.floats(0.02, 0.98))
+def test_separated_clusters_are_cut_perfectly_anywhere_between_r_and_s(seed, method, where):
+    """The perfect-cut criterion of the paper, for its three linkages, at any threshold strictly between r and s."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 4, 25)
+    centres = 4.0 * np.eye(4)
+    X = centres[labels] + rng.uniform(-0.8, 0.8, (25, 4))
+    found = separation(X, labels)
+    if not found.separable or len(np.unique(labels)) < 2:
+        return
+    Z = linkage(X, method)
+    cut = fcluster(Z, found.intra_max + where * found.gap, "distance")
+    assert adjusted_rand_score(labels, cut) == 1.0
+    assert best_cut(Z, labels).perfect
+
+
+def test_ward_can_miss_separated_clusters():
+    """Ward's height grows with size, so separation is not enough: 40 points within 1 and two points 1.05 apart."""
+    big = np.linspace(0, 1, 40)[:, None]
+    X = np.concatenate([big, [[2.05], [3.1]]])
+    labels = np.repeat([0, 1, 2], [40, 1, 1])
+    assert separation(X, labels).separable
+    assert best_cut(linkage(X, "average"), labels).perfect
+    assert not best_cut(linkage(X, "ward"), labels).perfect
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 30), st.integers(0, 999), st.sampled_from(["single", "average", "complete", "ward"]))
+def test_best_cut_is_the_best_of_all_cuts(n, seed, method):
+    rng = np.random.default_rng(seed)
+    X, labels = np.round(rng.standard_normal((n, 2)), 1), rng.integers(0, 4, n)  # rounding makes ties
+    Z = linkage(X, method)
+    thresholds = np.concatenate([[-1.0], Z[:, 2]])
+    scores = [adjusted_rand_score(labels, fcluster(Z, t, "distance")) for t in thresholds]
+    found = best_cut(Z, labels)
+    assert found.rand_index == pytest.approx(max(scores), abs=1e-9)
+    if found.threshold > 0:
+        own = adjusted_rand_score(labels, fcluster(Z, found.threshold, "distance"))
+        assert own == pytest.approx(found.rand_index, abs=1e-9)
+
+
+def naive_cut(Z, labels):
+    """The best cut by trying every height with SciPy and scikit-learn."""
+    heights = np.unique(Z[:, 2])
+    between = (heights[:-1] + heights[1:]) / 2
+    thresholds = np.concatenate([[heights[0] / 2], between, heights[-1:]])
+    scores = [adjusted_rand_score(labels, fcluster(Z, t, "distance")) for t in thresholds]
+    best = int(np.argmax(np.round(scores, 12)))  # the lowest of equally good cuts
+    return thresholds[best], scores[best]
+
+
+@pytest.mark.parametrize("clusters", [2, 30, 300])
+def test_best_cut_of_many_points_is_the_naive_one(clusters):
+    rng = np.random.default_rng(clusters)
+    labels = rng.integers(0, clusters, 300)
+    X = rng.standard_normal((clusters, 8))[labels] + 0.6 * rng.standard_normal((300, 8))
+    Z = linkage(X, "average")
+    threshold, score = naive_cut(Z, labels)
+    found = best_cut(Z, labels)
+    assert found.threshold == pytest.approx(threshold) and found.rand_index == pytest.approx(score)
+
+
+def test_a_chain_of_labels_costs_n_log_n_count_moves(monkeypatch):
+    """Each merge adds one point to a group with many labels: a pass over the larger side would make n²/2 steps."""
+    n, moved = 400, 0
+
+    class Counted(Counter):
+        def items(self):
+            nonlocal moved
+            moved += len(self)
+            return super().items()
+
+        def values(self):
+            nonlocal moved
+            moved += len(self)
+            return super().values()
+
+    monkeypatch.setattr(lemma, "Counter", Counted)
+    first = np.concatenate([[0], np.arange(n, 2 * n - 2)])
+    Z = np.column_stack([first, np.arange(1, n), np.arange(1.0, n), np.arange(2, n + 1)])
+    assert best_cut(Z, np.arange(n)).perfect
+    assert n - 1 <= moved <= 2 * n * np.log2(n)
+
+
+def test_names_do_not_matter_and_splits_do():
+    assert same_partition([1, 1, 2, 3], [7, 7, 0, 1])
+    assert not same_partition([1, 1, 2, 2], [1, 1, 1, 1])
+    assert not same_partition([1, 1, 1, 1], [1, 1, 2, 2])
+    assert not same_partition([1, 1, 2, 2], [1, 2, 1, 2])
+
+
+def test_sampled_pairs_follow_the_exact_distribution():
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2, 3], [30, 20, 9, 1])
+    X = np.eye(4)[labels] + 0.3 * rng.standard_normal((60, 4))
+    inside, between = sample_pair_distances(X, labels, 20_000, seed=3)
+    everything = squareform(pdist(X, "cosine"))
+    same = labels[:, None] == labels[None]
+    company = same & ~np.eye(60, dtype=bool)
+    expected_inside = np.mean([everything[i, company[i]].mean() for i in range(59)])
+    expected_between = np.mean([everything[i, ~same[i]].mean() for i in range(60)])
+    assert inside.mean() == pytest.approx(expected_inside, rel=0.02)
+    assert between.mean() == pytest.approx(expected_between, rel=0.02)
+    assert inside.max() <= everything[company].max() + 1e-12 and between.min() >= everything[~same].min() - 1e-12
+    again = sample_pair_distances(X, labels, 20_000, seed=3)
+    np.testing.assert_array_equal(inside, again[0])
 
 
 def test_two_cliques_and_a_bridge_by_hand():
@@ -199,8 +360,16 @@ def test_batches_agree_with_single_margins():
                 assert single.left / single.right == pytest.approx(batch.ratio[form][i])
 
 
-def test_unknown_forms_and_weights_are_refused():
-    with pytest.raises(ParameterError, match=r"form.*'printed', 'proof', 'sharp'"):
-        lemma_margin(np.zeros((2, 2)), [0, 1], form="nice")
-    with pytest.raises(ParameterError, match="weight"):
-        perturbed_graphs([0, 0], 1, 1, weight=2.0, rng=np.random.default_rng(0))
+def test_a_condition_ends_where_both_sides_are_equal():
+    ideal = ideal_laplacian(np.repeat([0, 1, 2], 5))
+    assert condition_end(ideal, "sharp") == pytest.approx(5 * np.sqrt(1 / 5) / 2)
+    assert condition_end(ideal, "printed") == pytest.approx(1 / (np.sqrt(10) * 4 * np.sqrt(6) * 0.8))
+    assert condition_end(ideal_laplacian([0, 1, 2]), "printed") == np.inf
+
+
+def test_one_edge_between_cliques_is_at_distance_two_from_each_condition():
+    for size in (5, 17):
+        A, labels = two_cliques_and_a_bridge(size)
+        for form in FORMS:
+            margin = lemma_margin(A, labels, form=form)
+            assert margin.left / margin.right == pytest.approx(2 / condition_end(ideal_laplacian(labels), form))

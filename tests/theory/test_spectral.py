@@ -1,4 +1,4 @@
-"""Lanczos against dense algebra; distances of embeddings by hand."""
+"""Lanczos against dense algebra; energies and quotients by hand, along edges and in the spectrum."""
 
 from __future__ import annotations
 
@@ -6,26 +6,34 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import subspace_angles
+from small_graphs import two_cliques_and_a_bridge
 
-from btcnb.errors import ParameterError
 from btcnb.theory import (
     adjacency,
+    dirichlet_energy,
+    gcn_filter,
     ideal_adjacency,
     ideal_laplacian,
     laplacian,
     laplacian_distance,
     operator_norm,
-    principal_angles,
+    rayleigh_quotient,
     smallest_eigenpairs,
     spectral,
     spectral_embedding,
+    spectral_energy,
+    stage_quotients,
 )
-from btcnb.theory.examples import two_cliques_and_a_bridge
+
+PATH = laplacian(adjacency([[0, 1], [1, 2]], 3))
 
 
 @pytest.fixture
 def lanczos(monkeypatch):
-    """Send every size down the matrix-free road."""
+    """Use the matrix-free methods for every size."""
     monkeypatch.setattr(spectral, "DENSE_LIMIT", 3)
 
 
@@ -54,14 +62,14 @@ def test_lanczos_embedding_spans_the_dense_eigenspace(lanczos, normalised):
     values, vectors = smallest_eigenpairs(L, 4)
     expected_values, expected = scipy.linalg.eigh(L.toarray())
     np.testing.assert_allclose(values, expected_values[:4], atol=1e-8)
-    assert principal_angles(vectors, expected[:, :4]).max() < 1e-6
+    assert subspace_angles(vectors, expected[:, :4]).max() < 1e-6
 
 
 def test_lanczos_finds_a_repeated_zero(lanczos):
     labels = np.repeat(np.arange(5), 8)
     values, vectors = smallest_eigenpairs(laplacian(ideal_adjacency(labels)), 5)
     np.testing.assert_allclose(values, 0, atol=1e-8)
-    assert principal_angles(vectors, ideal_laplacian(labels).kernel()).max() < 1e-6
+    assert subspace_angles(vectors, np.eye(5)[labels]).max() < 1e-6
 
 
 def test_one_added_edge_is_at_distance_two():
@@ -86,24 +94,78 @@ def test_fiedler_vector_of_a_path():
     assert np.all(np.diff(fiedler) < 0)
 
 
-def test_principal_angles_by_hand():
-    t = 0.3
-    U = np.array([[1, 0], [0, np.cos(t)], [0, np.sin(t)]])
-    np.testing.assert_allclose(principal_angles(U, np.eye(3)[:, :2]), [t, 0], atol=1e-12)
-    np.testing.assert_allclose(principal_angles(U[:, 1:], sp.csr_array(np.eye(3)[:, [0]])), [np.pi / 2])
-    tiny = np.array([[1.0], [1e-12], [0]])
-    assert principal_angles(tiny, np.eye(3)[:, :1])[0] == pytest.approx(1e-12, rel=1e-3)
-
-
 def test_the_distance_of_a_large_graph_is_measured_without_a_dense_matrix():
     """20,000 nodes: clusters of 50 without edges at all, so L − L° = −L° and the distance is 50."""
     labels = np.arange(20_000) // 50
     assert laplacian_distance(sp.csr_array((20_000, 20_000)), ideal_laplacian(labels)) == pytest.approx(50)
 
 
-def test_impossible_requests_are_refused():
-    L = laplacian(ideal_adjacency([0, 0, 1]))
-    with pytest.raises(ParameterError, match=r"k, the number of eigenvectors, is 4.*\[1, 3\]"):
-        spectral_embedding(L, 4)
-    with pytest.raises(ParameterError, match="shape"):
-        laplacian_distance(L, ideal_laplacian([0, 1]))
+def test_path_by_hand():
+    """Signal 0, 1, 3: edge differences 1 and 2, energy 1 + 4, over 0 + 1 + 9."""
+    assert dirichlet_energy(PATH, [0.0, 1, 3]) == pytest.approx(5)
+    assert rayleigh_quotient(PATH, [0, 1, 3]) == pytest.approx(0.5)
+    assert rayleigh_quotient(PATH, np.ones(3)) == 0
+
+
+def test_eigenvectors_give_their_eigenvalue():
+    values, vectors = np.linalg.eigh(PATH.toarray())
+    for value, vector in zip(values, vectors.T, strict=True):
+        assert rayleigh_quotient(PATH, vector) == pytest.approx(value, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 15), st.integers(1, 40), st.integers(0, 9999))
+def test_three_ways_to_the_same_energy(n, d, seed):
+    """trace(HᵀLH) = sum over edges = Σ λ_i ‖(UᵀH)_i‖², which is not Σ λ_i ‖H_i‖²."""
+    rng = np.random.default_rng(seed)
+    edges = np.stack(np.nonzero(np.triu(rng.random((n, n)) < 0.5, 1)))
+    L, H = laplacian(adjacency(edges, n)), rng.standard_normal((n, d))
+    along = ((H[edges[0]] - H[edges[1]]) ** 2).sum()
+    values, energy = spectral_energy(L, H)
+    assert dirichlet_energy(L, H) == pytest.approx(along)
+    assert values @ energy == pytest.approx(along, abs=1e-8)
+    assert energy.sum() == pytest.approx((H**2).sum())
+
+
+def test_the_printed_sum_over_rows_is_another_number():
+    H = np.array([[1.0], [0], [0]])
+    values, energy = spectral_energy(PATH, H)
+    assert values @ energy == pytest.approx(dirichlet_energy(PATH, H)) == pytest.approx(1)
+    assert values @ (H**2).sum(axis=1) == pytest.approx(0, abs=1e-12)  # λ_1 = 0 meets the only non-zero row
+
+
+def test_an_offset_lowers_the_quotient_but_not_the_centred_one():
+    H = np.random.default_rng(0).standard_normal((3, 5))
+    assert rayleigh_quotient(PATH, H + 100) < 0.01 * rayleigh_quotient(PATH, H)
+    assert rayleigh_quotient(PATH, H + 100, centred=True) == pytest.approx(rayleigh_quotient(PATH, H, centred=True))
+
+
+def test_low_pass_stages_fall():
+    rng = np.random.default_rng(0)
+    L = laplacian(adjacency(rng.integers(0, 60, (2, 300)), 60), True, self_loops=True)
+    X = rng.standard_normal((60, 4))
+    stages = stage_quotients(L, {"input": X, "one": gcn_filter(1).apply(L, X), "two": gcn_filter(2).apply(L, X)})
+    assert [stage.name for stage in stages] == ["input", "one", "two"]
+    assert stages[0].rayleigh > stages[1].rayleigh > stages[2].rayleigh
+    assert stages[0].dirichlet == pytest.approx(dirichlet_energy(L, X))
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_stages_centre_without_a_second_product(normalised):
+    """The shortcut for the centred quotient agrees with removing the mean row by hand, also where L·1 is not 0."""
+    rng = np.random.default_rng(1)
+    L = laplacian(adjacency(rng.integers(0, 40, (2, 90)), 40), normalised)
+    H = rng.standard_normal((40, 6)) + np.arange(6)
+    (stage,) = stage_quotients(L, {"only": H})
+    assert stage.rayleigh == pytest.approx(rayleigh_quotient(L, H))
+    assert stage.rayleigh_centred == pytest.approx(rayleigh_quotient(L, H, centred=True))
+    assert stage.constant_share == pytest.approx(40 * (H.mean(axis=0) ** 2).sum() / (H**2).sum())
+    assert stage_quotients(L, {"flat": np.ones((40, 2))})[0].rayleigh_centred == 0
+
+
+def test_single_precision_is_summed_in_double():
+    n = 100_000
+    H = np.full((n, 20), 0.1, dtype=np.float32)
+    H[0] = 0.2
+    L = sp.csr_array(sp.eye_array(n))
+    assert rayleigh_quotient(L, H) == pytest.approx(1, rel=1e-7)

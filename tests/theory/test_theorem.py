@@ -1,5 +1,5 @@
-"""The theorem: the printed inequality has a counter-example, the corrected ones have none, and 2√2 is the least
-factor."""
+"""Filters against eigenvectors; the printed inequality has a counter-example, the corrected ones have none, and 2√2 is
+the least factor."""
 
 from __future__ import annotations
 
@@ -9,24 +9,110 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.polynomial import chebyshev
 
-from btcnb.errors import DataError, ParameterError
 from btcnb.theory import (
+    PolynomialFilter,
+    from_function,
     gcn_filter,
     ideal_adjacency,
     laplacian,
+    learned_filter,
     lemma_margin,
     linearised_gnn,
     separation,
     spectral,
+    step_filter,
+    stop_band_filter,
     theorem,
     theorem_margin,
 )
-from btcnb.theory.batches import perturbed_graphs, theorem_batch
-from btcnb.theory.examples import leakage_family, printed_theorem_counterexample
-from btcnb.theory.filters import from_function
+from btcnb.theory.examples import leakage_family, perturbed_graphs, printed_theorem_counterexample, refuted_factor
+from btcnb.theory.theorem import ideal_factor, theorem_batch
 
 CORRECT = ("proof", "optimal", "sharp")
+LABELS = np.repeat([0, 1, 2], [6, 5, 4])
+
+
+@pytest.fixture
+def graph():
+    A = perturbed_graphs(LABELS, 6, 1, rng=np.random.default_rng(0))[0]
+    return laplacian(A, True, self_loops=True)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        gcn_filter(1),
+        gcn_filter(4),
+        step_filter(0.5, 2.0, 20),
+        stop_band_filter(0.8, 2, 5),
+    ],
+    ids=lambda response: response.name,
+)
+def test_applying_equals_filtering_the_eigenvalues(graph, response):
+    values, U = np.linalg.eigh(graph.toarray())
+    X = np.random.default_rng(1).standard_normal((15, 4))
+    expected = U @ (response(values)[:, None] * (U.T @ X))
+    np.testing.assert_allclose(response.apply(graph, X), expected, atol=1e-10)
+
+
+def test_gcn_filter_is_repeated_propagation(graph):
+    """(1 − λ)^K on the Laplacian with self-loops is K multiplications with GCN's propagation matrix."""
+    propagation = np.eye(15) - graph.toarray()
+    X = np.random.default_rng(1).standard_normal((15, 2))
+    W = np.random.default_rng(2).standard_normal((2, 3))
+    expected = propagation @ propagation @ X @ W
+    np.testing.assert_allclose(linearised_gnn(graph, X, W, gcn_filter(2)), expected, atol=1e-12)
+
+
+def test_one_gcn_layer_is_the_ideal_filter_of_the_ideal_graph():
+    """With self-loops the ideal graph has eigenvalues 0 and 1 only, and 1 − λ kills the 1: every node gets its
+    cluster's mean."""
+    L = laplacian(ideal_adjacency(LABELS), True, self_loops=True)
+    X = np.random.default_rng(1).standard_normal((15, 4))
+    means = np.stack([X[c == LABELS].mean(axis=0) for c in range(3)])
+    np.testing.assert_allclose(gcn_filter(1).apply(L, X), means[LABELS], atol=1e-12)
+
+
+def test_a_step_of_high_degree_is_a_step():
+    damped = step_filter(0.7, 2.0, 400)
+    grid = np.linspace(0, 2, 3001)
+    assert np.abs(damped(grid[grid < 0.6]) - 1).max() < 0.02 and np.abs(damped(grid[grid > 0.8])).max() < 0.02
+    assert damped(grid).min() > -1e-9 and damped(grid).max() < 1 + 1e-9  # Jackson's kernel never overshoots
+    interpolated = from_function(lambda x: (x < 0.7).astype(float), 2.0, 400, "not damped")
+    assert interpolated(grid).max() > 1.05  # Gibbs' ripples do
+
+
+def test_the_best_stop_band_has_the_known_height_and_no_rival():
+    best = stop_band_filter(0.6, 2.0, 6)
+    expected = 1 / np.polynomial.Chebyshev.basis(6)((2.0 + 0.6) / (2.0 - 0.6))
+    assert best(0.0) == pytest.approx(1)
+    assert best.extreme(0.6, 2.0) == pytest.approx(abs(expected))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        rival = np.asarray(best.coefficients) + 0.01 * rng.standard_normal(7)
+        rival /= chebyshev.chebval(-1, rival)
+        assert PolynomialFilter(tuple(rival), 2.0).extreme(0.6, 2.0) >= abs(expected) - 1e-9
+
+
+def test_extreme_finds_inner_peaks():
+    parabola = from_function(lambda x: x * (2 - x), 2.0, 2, "parabola")
+    assert parabola.extreme(0, 2) == pytest.approx(1)
+    assert parabola.extreme(1.5, 2) == pytest.approx(0.75)
+    assert gcn_filter(1).extreme(0.5, 1.75) == pytest.approx(0.75)
+
+
+def test_learning_recovers_a_polynomial_and_beats_gcn_on_its_own_target(graph):
+    X = np.random.default_rng(1).standard_normal((15, 4))
+    hidden = from_function(lambda x: 1 - 2 * x + 0.5 * x**3, 2.0, 3, "hidden")
+    found = learned_filter(graph, X, hidden.apply(graph, X), 3, 2.0)
+    np.testing.assert_allclose(found.coefficients, hidden.coefficients, atol=1e-9)
+    means = np.stack([X[c == LABELS].mean(axis=0) for c in range(3)])[LABELS]
+    error = [
+        np.linalg.norm(f.apply(graph, X) - means) for f in (learned_filter(graph, X, means, 2, 2.0), gcn_filter(2))
+    ]
+    assert error[0] < error[1]
 
 
 def embed(example, normalised=False):
@@ -183,9 +269,50 @@ def test_large_graphs_get_an_upper_bound_of_beta(monkeypatch):
     assert (bound.alpha, bound.gamma, bound.sigma_min) == pytest.approx((exact.alpha, exact.gamma, exact.sigma_min))
 
 
-def test_mistakes_are_named():
-    example = printed_theorem_counterexample()
-    with pytest.raises(ParameterError, match=r"form is 'new'.*must be one of"):
-        theorem_margin(example.A, example.labels, example.XW, example.response, form="new")
-    with pytest.raises(DataError, match="one row of features"):
-        theorem_margin(example.A, example.labels, example.XW[:3], example.response)
+def test_the_factor_rises_from_root_two_to_two_root_two():
+    factors = [ideal_factor(size) for size in (1, 2, 10, 10**9)]
+    assert factors == sorted(factors)
+    assert factors[0] == pytest.approx(np.sqrt(2)) and factors[-1] == pytest.approx(2 * np.sqrt(2))
+
+
+@pytest.mark.parametrize("size", [3, 10, 60])
+def test_the_family_comes_within_a_percent_and_never_above(size):
+    refuted = refuted_factor(leakage_family(size))
+    assert 0.99 * ideal_factor(size) < refuted < ideal_factor(size)
+
+
+def test_the_four_nodes_refute_the_printed_factor_and_a_separable_example_refutes_none():
+    assert refuted_factor(printed_theorem_counterexample(0.5, 0.6)) == pytest.approx(1.2)
+    assert np.isnan(refuted_factor(printed_theorem_counterexample(0.5, 0.7)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_the_ideal_factor_is_never_violated_by_random_features(size):
+    rng = np.random.default_rng(size)
+    labels = np.repeat([0, 1], size)
+    L = laplacian(ideal_adjacency(labels)).toarray()
+    strength, draws = rng.uniform(0.1, 1, (4000, 1, 1)), 4000
+    kept = strength * np.eye(2, 4) + 0.02 * rng.standard_normal((draws, 2, 4))
+    leaked = rng.uniform(0, 1, (draws, 1, 1)) * rng.standard_normal((draws, 2 * size - 2, 4))
+    features = np.linalg.eigh(L)[1] @ np.concatenate([kept, leaked], axis=1)
+    search = theorem_batch(L, labels, features, [1, 1, *[0.1] * (2 * size - 2)])
+    assert (search.ratio > ideal_factor(size)).sum() > 100  # the condition holds often enough to be tested
+    assert search.violations(ideal_factor(size)) == 0 < search.violations(1.0)
+
+
+def sigma(features, outputs):
+    """σ_min on the ideal graph of five clusters, for random X (20, features) and W (features, outputs)."""
+    rng, labels = np.random.default_rng(0), np.repeat(np.arange(5), 4)
+    X, W = rng.standard_normal((20, features)), rng.standard_normal((features, outputs))
+    A, gcn = ideal_adjacency(labels), {"normalised": True, "self_loops": True}
+    return theorem_margin(A, labels, X, gcn_filter(1), W=W, **gcn).sigma_min
+
+
+def test_sigma_min_is_zero_with_fewer_features_than_clusters():
+    """Four features, 128 outputs, five clusters: a wide W cannot make up for what X does not tell."""
+    assert sigma(features=4, outputs=128) == 0.0
+
+
+def test_sigma_min_is_positive_when_both_reach_the_number_of_clusters():
+    assert sigma(features=5, outputs=5) > 0.01
+    assert sigma(features=128, outputs=4) == 0.0

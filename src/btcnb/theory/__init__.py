@@ -1,46 +1,55 @@
 """The paper's theory: perfect cuts, the spectral lemma, the linearised GNN theorem, homophily and low-pass behaviour.
 
-Needs only numpy, scipy and numba. Matrices are sparse or operators throughout; what is dense says so and has a limit.
+Matrices are sparse or operators throughout; functions that make a dense matrix say so and are for small graphs.
+Examples, counter-examples and random damage are in `btcnb.theory.examples`.
 """
 
-from btcnb.theory.filters import (
-    PolynomialFilter,
-    gcn_filter,
-    learned_filter,
-    linearised_gnn,
-    step_filter,
-    stop_band_filter,
-)
 from btcnb.theory.homophily import (
     PAPER_BANDS,
     CutRatioTest,
     band_subgraph,
     cantelli,
     cut_ratio,
-    cut_ratio_by_size,
     cut_ratio_test,
     predicted_z,
 )
-from btcnb.theory.laplacians import IdealLaplacian, adjacency, ideal_adjacency, ideal_laplacian, laplacian
-from btcnb.theory.lemma import LemmaMargin, lemma_margin, lemma_margin_at
-from btcnb.theory.lowpass import Stage, dirichlet_energy, rayleigh_quotient, spectral_energy, stage_quotients
-from btcnb.theory.separation import (
+from btcnb.theory.laplacian import IdealLaplacian, adjacency, ideal_adjacency, ideal_laplacian, laplacian
+from btcnb.theory.lemma import (
     Cut,
+    LemmaMargin,
     Separation,
     best_cut,
-    pair_distances,
+    condition_end,
+    lemma_margin,
+    lemma_margin_at,
+    same_partition,
     sample_pair_distances,
     separation,
 )
 from btcnb.theory.spectral import (
-    difference,
+    Stage,
+    dirichlet_energy,
     laplacian_distance,
     operator_norm,
-    principal_angles,
+    rayleigh_quotient,
     smallest_eigenpairs,
     spectral_embedding,
+    spectral_energy,
+    stage_quotients,
 )
-from btcnb.theory.theorem import FilterQuality, TheoremMargin, split_spectrum, theorem_margin
+from btcnb.theory.theorem import (
+    FilterQuality,
+    PolynomialFilter,
+    TheoremMargin,
+    from_function,
+    gcn_filter,
+    learned_filter,
+    linearised_gnn,
+    split_spectrum,
+    step_filter,
+    stop_band_filter,
+    theorem_margin,
+)
 
 __all__ = [
     "PAPER_BANDS",
@@ -57,11 +66,11 @@ __all__ = [
     "band_subgraph",
     "best_cut",
     "cantelli",
+    "condition_end",
     "cut_ratio",
-    "cut_ratio_by_size",
     "cut_ratio_test",
-    "difference",
     "dirichlet_energy",
+    "from_function",
     "gcn_filter",
     "ideal_adjacency",
     "ideal_laplacian",
@@ -72,10 +81,9 @@ __all__ = [
     "lemma_margin_at",
     "linearised_gnn",
     "operator_norm",
-    "pair_distances",
     "predicted_z",
-    "principal_angles",
     "rayleigh_quotient",
+    "same_partition",
     "sample_pair_distances",
     "separation",
     "smallest_eigenpairs",

@@ -1,25 +1,31 @@
-"""The cut ratio and its permutation test (paper, appendix "Approaching the theoretical conditions").
+"""Homophily of labels on a graph: the cut ratio and its permutation test, connected groups, and controls.
 
-The cut ratio is the share of edges that join two clusters. The test permutes the labels of a small share of the nodes
-among themselves, again and again, and asks how often the permuted labels cut fewer edges than the original ones.
+The cut ratio is the share of edges that join two clusters. The test (paper, appendix "Approaching the theoretical
+conditions") permutes the labels of a small share of the nodes among themselves, many times, and asks how often the
+permuted labels cut fewer edges than the original ones. It gives two numbers that answer different questions. The
+p-value asks whether labels and graph are related at all. The z-score compares the mean loss to its spread. Nearly
+every permuted node loses its edges inside its cluster, so the spread is that of a sum of internal degrees: see
+`predicted_z`.
 
-Two numbers come out, and they answer different questions. The p-value asks whether labels and graph are related at
-all. The z-score compares the mean loss to its spread, and since nearly every permuted node simply loses its edges
-inside its cluster, the spread is that of a sum of internal degrees: see `predicted_z`.
+The paper also expects the addresses of one user to form connected subgraphs (section 4.1) and to lie close together
+(section 5.1). In a graph with hubs a node of high degree is close to everything, so groups are compared with groups of
+the same sizes and degrees that have nothing else in common.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from numba import njit
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from btcnb import gates
-from btcnb.errors import DataError, ParameterError
-from btcnb.theory.laplacians import FloatArray, IntArray, as_edge_index, as_labels
+from btcnb.errors import ParameterError
+from btcnb.theory.laplacian import FloatArray, IntArray, cluster_codes
 
 SizeBand = tuple[int, int]
 Endpoints = Literal["both", "either"]
@@ -27,42 +33,17 @@ Endpoints = Literal["both", "either"]
 PAPER_BANDS: tuple[SizeBand, ...] = ((10, 100), (100, 1000), (1000, 5000))
 """The paper's bands of cluster sizes, low ≤ size < high."""
 
+CLASS = 20
+"""A stand-in is drawn from at least this many nodes: if fewer have the same degree, the nearest degrees join them."""
 
-def cut_ratio(
-    edge_index: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    band: SizeBand | None = None,
-    *,
-    endpoints: Endpoints = "both",
-) -> float:
-    """Share of the edges (columns of `edge_index`, shape (2, E)) whose two ends carry different labels; 0 is perfect
-    homophily.
 
-    band: only edges at clusters of a size low ≤ size < high, in the reading of `endpoints` (see `band_subgraph`); NaN
-    where there is none.
+def cut_ratio(edge_index: npt.ArrayLike, labels: npt.ArrayLike) -> float:
+    """Share of the edges (columns of `edge_index`, shape (2, E)) whose two ends carry different labels.
+
+    0 is perfect homophily; NaN without edges.
     """
-    if band is not None:
-        edge_index, labels = band_subgraph(edge_index, labels, band, endpoints=endpoints)
-        if not edge_index.size:
-            return float("nan")
-    codes, _ = as_labels(labels)
-    edges = as_edge_index(edge_index, len(codes))
-    _require_edges(edges)
-    return float(np.mean(codes[edges[0]] != codes[edges[1]]))
-
-
-def cut_ratio_by_size(
-    edge_index: npt.ArrayLike,
-    labels: npt.ArrayLike,
-    bands: tuple[SizeBand, ...] = PAPER_BANDS,
-    *,
-    endpoints: Endpoints = "both",
-) -> dict[SizeBand, float]:
-    """Cut ratio of the part of the graph that belongs to clusters of a size in each band; NaN where a band has no
-    edge."""
-    gates.instance("bands", bands, (tuple, list))  # type: ignore[arg-type]
-    checked = [_band(band) for band in bands]
-    return {band: cut_ratio(edge_index, labels, band, endpoints=endpoints) for band in checked}
+    a, b = np.asarray(labels)[np.asarray(edge_index, dtype=np.int64)]
+    return float(np.mean(a != b)) if len(a) else float("nan")
 
 
 def band_subgraph(
@@ -73,10 +54,8 @@ def band_subgraph(
     `endpoints="both"` keeps the edges with both ends in such clusters (the induced subgraph, our reading of
     "restricted to subgraphs of size 10–100"); `"either"` keeps those with at least one end there.
     """
-    gates.choice("endpoints", endpoints, get_args(Endpoints))
-    band = _band(band)
-    codes, sizes = as_labels(labels)
-    edges = as_edge_index(edge_index, len(codes))
+    codes, sizes = cluster_codes(labels)
+    edges = np.asarray(edge_index, dtype=np.int64)
     inside = (sizes[codes] >= band[0]) & (sizes[codes] < band[1])
     ends = inside[edges]
     edges = edges[:, ends.all(axis=0) if endpoints == "both" else ends.any(axis=0)]
@@ -95,6 +74,7 @@ class CutRatioTest:
     permuted: FloatArray
     """cut ratio of every trial, shape (trials,)"""
     share: float
+    """share of the nodes whose labels are permuted"""
 
     @property
     def mean(self) -> float:
@@ -106,8 +86,8 @@ class CutRatioTest:
 
     @property
     def z(self) -> float:
-        """(observed − mean) / std, the paper's z-score: negative when permuting cuts more edges. 0 if nothing ever
-        changes."""
+        """(observed − mean) / std, the paper's z-score: negative when permuting cuts more edges; 0 if no trial
+        changes anything."""
         shift = self.observed - self.mean
         if self.std > 1e-12:
             return shift / self.std
@@ -133,42 +113,64 @@ class CutRatioTest:
 def cut_ratio_test(
     edge_index: npt.ArrayLike, labels: npt.ArrayLike, share: float = 0.01, trials: int = 300, seed: int = 0
 ) -> CutRatioTest:
-    """Permute the labels of a random `share` of the nodes among themselves, `trials` times, and recompute the cut
-    ratio.
+    """The cut ratio after permuting the labels of a random `share` of the nodes among themselves, `trials` times.
 
-    Only the edges that touch a permuted node are looked at, so a trial costs about 2·share·E edge visits.
+    A trial looks only at the edges of permuted nodes, about 2·share·E of them.
     """
-    codes, _ = as_labels(labels)
-    edges = as_edge_index(edge_index, len(codes))
-    _require_edges(edges)
-    share, trials = gates.real("share", share, "(0, 1]"), gates.whole("trials", trials, "[2, 100000000]")
-    seed = gates.whole("seed", seed, "[0, inf)")
+    codes, _ = cluster_codes(labels)
+    edges = np.asarray(edge_index, dtype=np.int64)
     chosen = round(share * len(codes))
-    if chosen < 2:
-        raise ParameterError(
-            f"a share of {share} is {chosen} of {len(codes)} nodes; at least 2 nodes must be permuted."
-        )
-    state = _State(codes, codes.copy(), np.zeros(len(codes), dtype=np.bool_), *_incidence(edges, len(codes)))
-    cut = int((codes[edges[0]] != codes[edges[1]]).sum())
+    if chosen < 2:  # nothing would be permuted, and the p-value would be 0
+        raise ParameterError(f"share {share} is {chosen} of {len(codes)} nodes, but at least 2 nodes must be permuted.")
+    a, b = edges[:, edges[0] != edges[1]]  # a self-loop is never cut
+    ends = (np.concatenate([a, b]), np.concatenate([b, a]))
+    parallel = coo_array((np.ones(2 * len(a), dtype=np.int32), ends), shape=(len(codes),) * 2).tocsr()
+    cut = int((codes[a] != codes[b]).sum())
     changes = np.empty(trials, dtype=np.int64)
     rng = np.random.default_rng(seed)
+    permuted, marked = codes.copy(), np.zeros(len(codes), dtype=np.bool_)
     for trial in range(trials):
         nodes = rng.choice(len(codes), chosen, replace=False, shuffle=False)
-        changes[trial] = _cut_change(nodes, rng.permutation(codes[nodes]), state)
+        permuted[nodes], marked[nodes] = rng.permutation(codes[nodes]), True
+        changes[trial] = _cut_change(nodes, codes, permuted, marked, parallel.indptr, parallel.indices, parallel.data)
+        permuted[nodes], marked[nodes] = codes[nodes], False
     number = edges.shape[1]
     return CutRatioTest(cut / number, (cut + changes) / number, share)
 
 
+@njit(cache=True)
+def _cut_change(
+    nodes: IntArray,
+    codes: IntArray,
+    permuted: IntArray,
+    marked: npt.NDArray[np.bool_],
+    start: npt.NDArray[np.int32],
+    neighbour: npt.NDArray[np.int32],
+    parallel: npt.NDArray[np.int32],
+) -> int:
+    """Change in the number of cut edges from labels `codes` (n,) to `permuted` (n,), which differ at `nodes` only.
+
+    `marked` (n,) is true at `nodes`. The neighbours of u are neighbour[start[u] : start[u + 1]], with the numbers of
+    `parallel` edges.
+    """
+    change = 0
+    for u in nodes:
+        for entry in range(start[u], start[u + 1]):
+            v = neighbour[entry]
+            if marked[v] and v < u:  # an edge between two permuted nodes counts once, from its smaller end
+                continue
+            change += parallel[entry] * (int(permuted[u] != permuted[v]) - int(codes[u] != codes[v]))
+    return change
+
+
 def predicted_z(edge_index: npt.ArrayLike, labels: npt.ArrayLike, share: float = 0.01) -> float:
-    """The z-score the test will give when permuted nodes only lose internal edges: −√(m / (1 − share)) / CV(internal
-    degree).
+    """The z-score of the test if permuted nodes only lose internal edges: −√(m / (1 − share)) / CV(internal degree).
 
     m = share·n nodes are drawn without replacement and each loses its internal degree d; the loss then has mean
     m·mean(d) and variance m·(1 − share)·var(d). The strength of homophily (the scale of d) cancels.
     """
-    share = gates.real("share", share, "(0, 1)")
-    codes, _ = as_labels(labels)
-    edges = as_edge_index(edge_index, len(codes))
+    codes, _ = cluster_codes(labels)
+    edges = np.asarray(edge_index, dtype=np.int64)
     internal = edges[:, (codes[edges[0]] == codes[edges[1]]) & (edges[0] != edges[1])]
     degree = np.bincount(internal.ravel(), minlength=len(codes)).astype(np.float64)
     if degree.std() == 0:
@@ -178,72 +180,64 @@ def predicted_z(edge_index: npt.ArrayLike, labels: npt.ArrayLike, share: float =
 
 
 def cantelli(z: float) -> float:
-    """The largest probability that any distribution can leave at or below its mean + z standard deviations, z < 0: 1
-    / (1 + z²)."""
-    z = gates.real("z", z, "[-inf, inf]")
+    """1 / (1 + z²) for z < 0: no distribution has more probability at or below its mean + z standard deviations."""
     return 1.0 / (1.0 + z * z) if z < 0 else 1.0
 
 
-def _band(band: SizeBand) -> SizeBand:
-    """Two whole numbers, low < high."""
-    if not isinstance(band, tuple | list) or len(band) != 2:
-        raise ParameterError(f"band is {band!r}, but must be two sizes, low and high.")
-    low = gates.whole("the low end of a band", band[0])
-    return low, gates.whole("the high end of a band", band[1], f"({low}, inf)")
+def weak_components(edge_index: npt.ArrayLike, num_nodes: int) -> IntArray:
+    """Per node the number of its component, edges (2, E) taken in both directions."""
+    a, b = np.asarray(edge_index, dtype=np.int64)
+    matrix = coo_array((np.ones(len(a)), (a, b)), shape=(num_nodes, num_nodes))
+    return connected_components(matrix, directed=False)[1].astype(np.int64)
 
 
-def _require_edges(edges: IntArray) -> None:
-    if not edges.shape[1]:
-        raise DataError("edge_index", "edges", "there is no edge", "a cut ratio needs at least one")
+def group_pieces(edge_index: npt.ArrayLike, groups: npt.ArrayLike) -> pd.DataFrame:
+    """Per group with two or more nodes: size, pieces (components of its induced subgraph), largest (share of the group
+    in its largest piece), connected. Indexed by group.
+
+    groups: (N,) number of each node's group; negative: in none.
+    """
+    codes, edges = np.asarray(groups), np.asarray(edge_index, dtype=np.int64)
+    inside = edges[:, (codes[edges[0]] == codes[edges[1]]) & (codes[edges[0]] >= 0)]
+    pieces = pd.DataFrame({"group": codes, "piece": weak_components(inside, len(codes))})[codes >= 0]
+    sizes = pieces.value_counts().reset_index(name="size")
+    found = sizes.groupby("group")["size"].agg(size="sum", pieces="count", largest="max")
+    found = found[found["size"] >= 2]
+    return found.assign(largest=found["largest"] / found["size"], connected=found["pieces"] == 1)
 
 
-def _incidence(edges: IntArray, num_nodes: int) -> tuple[IntArray, IntArray]:
-    """For each node, the other ends of its edges, as CSR. A self-loop is never cut and is left out."""
-    proper = edges[:, edges[0] != edges[1]]
-    ends = np.concatenate([proper[0], proper[1]])
-    start = np.zeros(num_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(ends, minlength=num_nodes), out=start[1:])
-    neighbour = np.empty(len(ends), dtype=np.int64)
-    _fill(proper[0], proper[1], start[:-1].copy(), neighbour)
-    return start, neighbour
+def degree_stand_ins(degree: npt.ArrayLike, nodes: npt.ArrayLike, seed: int, least: int = CLASS) -> IntArray:
+    """For each entry of `nodes` another node of the same degree, drawn uniformly and independently.
+
+    Where fewer than `least` nodes have that degree, those of the nearest ranks by degree join the draw, so that hubs
+    get other hubs as stand-ins. A node never stands in for itself.
+    """
+    degrees, wanted = np.asarray(degree), np.asarray(nodes)
+    order = np.argsort(degrees, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    ranked, own = degrees[order], rank[wanted]
+    low, high = (np.searchsorted(ranked, degrees[wanted], side=side) for side in ("left", "right"))
+    half = min(least, len(degrees)) // 2
+    few = high - low < min(least, len(degrees))
+    start = np.clip(own - half, 0, max(len(degrees) - 2 * half, 0))
+    low = np.where(few, np.minimum(low, start), low)
+    high = np.where(few, np.maximum(high, np.minimum(start + 2 * half, len(degrees))), high)
+    drawn = low + np.random.default_rng(seed).integers(0, high - low - 1)  # one fewer: the node itself is skipped
+    return order[drawn + (drawn >= own)]
 
 
-@njit(cache=True)
-def _fill(a: IntArray, b: IntArray, cursor: IntArray, neighbour: IntArray) -> None:
-    for edge in range(len(a)):
-        u, v = a[edge], b[edge]
-        neighbour[cursor[u]] = v
-        cursor[u] += 1
-        neighbour[cursor[v]] = u
-        cursor[v] += 1
-
-
-class _State(NamedTuple):
-    """Labels (n,), a copy to be changed and changed back, marks (n,), and the other ends of a node's edges as CSR."""
-
-    codes: IntArray
-    replaced: IntArray
-    marked: npt.NDArray[np.bool_]
-    start: IntArray
-    neighbour: IntArray
-
-
-@njit(cache=True)
-def _cut_change(nodes: IntArray, new: IntArray, state: _State) -> int:
-    """Change in the number of cut edges when `nodes` take the labels `new`. Leaves the state as it found it."""
-    codes, replaced, marked = state.codes, state.replaced, state.marked
-    start, neighbour = state.start, state.neighbour
-    for i in range(len(nodes)):
-        replaced[nodes[i]] = new[i]
-        marked[nodes[i]] = True
-    change = 0
-    for u in nodes:
-        for entry in range(start[u], start[u + 1]):
-            v = neighbour[entry]
-            if marked[v] and v < u:  # an edge between two permuted nodes is counted from its smaller end
-                continue
-            change += int(replaced[u] != replaced[v]) - int(codes[u] != codes[v])
-    for u in nodes:
-        replaced[u] = codes[u]
-        marked[u] = False
-    return change
+def degree_matched_groups(degree: npt.ArrayLike, groups: npt.ArrayLike, seed: int) -> IntArray:
+    """Groups of the same sizes and nearly the same degrees with other members: memberships are exchanged among
+    `CLASS` nodes of neighbouring degree rank. Nodes in no group stay there.
+    """
+    degrees, codes = np.asarray(degree), np.asarray(groups, dtype=np.int64)
+    rng = np.random.default_rng(seed)
+    members = np.flatnonzero(codes >= 0)
+    tie = rng.permutation(len(members))  # nodes of one degree are in random order
+    ranked = members[np.lexsort((tie, degrees[members]))]
+    block = np.arange(len(ranked)) // CLASS
+    shuffled = ranked[np.lexsort((rng.random(len(ranked)), block))]
+    exchanged = codes.copy()
+    exchanged[ranked] = codes[shuffled]
+    return exchanged
