@@ -1,10 +1,9 @@
-"""Looking after the store: what is in it, how large it is, what can go."""
+"""The store's entries: what is kept, how large it is, what can go."""
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from btcnb.compiled import compiled_folder
-from btcnb.store.entries import MANIFEST, code_of, library_versions, read_manifest, store_folder
+from btcnb.store.kept import FORMAT, VALUE, code_today, read_manifest, remove, store_folder
 from btcnb.store.reads import unchanged
 
 DAMAGED, STALE, CURRENT = "damaged", "stale", "current"
@@ -37,80 +36,67 @@ class Entry:
 
     @property
     def age_days(self) -> float:
-        try:
-            return (datetime.now(UTC) - datetime.fromisoformat(self.created)).total_seconds() / 86_400
-        except ValueError:
+        """Infinite where the time is not known."""
+        if not self.created:
             return float("inf")
+        return (datetime.now(UTC) - datetime.fromisoformat(self.created)).total_seconds() / 86_400
 
 
 def entries(folder: Path | None = None) -> Iterator[Entry]:
-    """Every entry, by function."""
+    """Every entry, by function. Of the kept values only the size is checked: hashing gigabytes would take minutes."""
     root = folder or store_folder()
     for place in sorted(root.glob("*/*/")) if root.is_dir() else []:
         if place.name.startswith("."):
             continue
-        manifest = read_manifest(place)
         size = sum(item.stat().st_size for item in place.iterdir() if item.is_file())
-        if manifest is None:
-            yield Entry(place, place.parent.name, "", size, 0.0, "", DAMAGED)
-        else:
-            given = ", ".join(f"{name}={_short(value)}" for name, value in manifest["arguments"].items())
-            yield Entry(
-                place, manifest["function"], given, size, manifest["seconds"], manifest["created"], _state(manifest)
-            )
+        manifest = read_manifest(place) or {}
+        given = ", ".join(f"{name}={value}" for name, value in manifest.get("shown", {}).items())
+        yield Entry(
+            folder=place,
+            function=manifest.get("function", place.parent.name),
+            arguments=given,
+            size=size,
+            seconds=manifest.get("seconds", 0.0),
+            created=manifest.get("created", ""),
+            state=_state(place, manifest),
+        )
 
 
 def prune(older_than_days: float | None = None, everything: bool = False, folder: Path | None = None) -> list[Entry]:
-    """Remove entries that are stale or damaged; or older than so many days; or all. Return what went.
+    """Remove entries that are stale or damaged; or older than so many days; or all. Return what was removed.
 
-    Entries that a process is computing right now, and what interrupted ones left behind, are told apart by their locks.
+    Locks tell entries that a process is computing right now from what interrupted processes left behind.
     """
     root = folder or store_folder()
     gone = []
     for entry in list(entries(root)):
         old = older_than_days is not None and entry.age_days > older_than_days
-        if (everything or old or entry.state != CURRENT) and _remove(entry.folder):
+        if (everything or old or entry.state != CURRENT) and _remove_unlocked(entry.folder, entry.folder.name):
+            entry.folder.with_suffix(".lock").unlink(missing_ok=True)
             gone.append(entry)
-    _remove_leftovers(root.glob("*/.*.part"))
-    _remove_old_kernels()
+    for partial in root.glob("*/.*.part"):
+        _remove_unlocked(partial, partial.name.split(".")[1])
+    kernels = compiled_folder()
+    for other in kernels.parent.glob("*") if kernels else []:
+        if other != kernels:
+            shutil.rmtree(other, ignore_errors=True)
     return gone
 
 
-def _state(manifest: dict[str, Any]) -> str:
-    code, libraries = code_of(manifest["function"], manifest["kinds"])
-    if code is not None and (code != manifest["code"] or library_versions(libraries) != manifest["libraries"]):
+def _state(place: Path, manifest: dict[str, Any]) -> str:
+    if manifest and manifest.get("format") != FORMAT:
         return STALE
-    return CURRENT if unchanged(manifest["files"]) else STALE
+    value = place / VALUE
+    if not manifest or not value.is_file() or value.stat().st_size != manifest["size"]:
+        return DAMAGED
+    today = code_today(frozenset(manifest["modules"])) == (manifest["code"], manifest["libraries"])
+    return CURRENT if today and unchanged(manifest["files"]) else STALE
 
 
-def _remove(folder: Path) -> bool:
+def _remove_unlocked(folder: Path, entry: str) -> bool:
     try:
-        with FileLock(folder.with_suffix(".lock"), timeout=0):
-            (folder / MANIFEST).unlink(missing_ok=True)  # first: half an entry must not look like a whole one
-            shutil.rmtree(folder)
+        with FileLock(folder.with_name(f"{entry}.lock"), timeout=0):
+            remove(folder)
     except Timeout:
         return False
-    folder.with_suffix(".lock").unlink(missing_ok=True)
     return True
-
-
-def _remove_leftovers(parts: Iterable[Path]) -> None:
-    for part in parts:
-        lock = part.with_name(part.name.split(".")[1] + ".lock")
-        try:
-            with FileLock(lock, timeout=0):
-                shutil.rmtree(part, ignore_errors=True)
-        except Timeout:
-            continue
-
-
-def _remove_old_kernels() -> None:
-    current = compiled_folder()
-    for folder in current.parent.glob("*") if current else []:
-        if folder != current:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,7 +1,8 @@
-"""Results are computed once, never served stale, never half-written, and never executed."""
+"""Results are computed once, never used when stale or damaged, never half-written."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import multiprocessing
 import os
@@ -9,18 +10,22 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from call_log import CALLS, called
 
 from btcnb.errors import BtcnbError
-from btcnb.store import StoreWarning, entries, kept, note_read, reads, store_folder
-from btcnb.store.codec import StorableError
+from btcnb.store import StoreWarning, kept, keys, note_read, reads, store_folder
 from btcnb.store.manage import entries as listed
 from btcnb.store.manage import prune
 from btcnb.store.reads import recording
+
+module = importlib.import_module("btcnb.store.kept")  # the package's attribute of this name is the function
+MANIFEST, VALUE = module.MANIFEST, module.VALUE
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +97,7 @@ def _make(body: str) -> Callable[..., Any]:
 def test_the_body_of_a_notebooks_function_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     one = _make("@kept\ndef f(x):\n    return x + 1\n")
     two = _make("@kept\ndef f(x):\n    return x + 2\n")
-    again = _make("@kept\ndef f(x):\n    '''Adds one.'''\n    return x + 1  # one\n")
+    again = _make("@kept\ndef f(x):\n    return x + 1\n")
     assert (one(1), two(1), again(1)) == (2, 3, 2)
     names = [entry.function for entry in listed()]
     assert names == ["__main__.f", "__main__.f"]
@@ -100,56 +105,52 @@ def test_the_body_of_a_notebooks_function_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_a_library_version_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     square(3.0)
-    monkeypatch.setattr(entries, "library_version", lambda name: "99.0")
+    monkeypatch.setattr(keys, "library_version", lambda name: "99.0")
+    module.code_today.cache_clear()
     square(3.0)
     assert CALLS == ["square 3.0", "square 3.0"]
 
 
-def _damage_part(folder: Path) -> None:
-    part = folder / "0.npy"
-    data = bytearray(part.read_bytes())
+def _damage_value(folder: Path) -> None:
+    data = bytearray((folder / VALUE).read_bytes())
     data[-1] ^= 1
-    part.write_bytes(data)
+    (folder / VALUE).write_bytes(data)
+
+
+def _truncate_value(folder: Path) -> None:
+    (folder / VALUE).write_bytes((folder / VALUE).read_bytes()[:-1])
+
+
+def _remove_value(folder: Path) -> None:
+    (folder / VALUE).unlink()
 
 
 def _truncate_manifest(folder: Path) -> None:
-    (folder / entries.MANIFEST).write_text((folder / entries.MANIFEST).read_text()[:50])
+    (folder / MANIFEST).write_text((folder / MANIFEST).read_text()[:50])
 
 
 def _edit_manifest(folder: Path) -> None:
-    manifest = json.loads((folder / entries.MANIFEST).read_text())
-    manifest["value"]["value"] = "../../secret.npy"
-    (folder / entries.MANIFEST).write_text(json.dumps(manifest))
-
-
-def _remove_part(folder: Path) -> None:
-    (folder / "0.npy").unlink()
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["seconds"] += 1
+    (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
 def _list_for_manifest(folder: Path) -> None:
-    (folder / entries.MANIFEST).write_text("[1]")
+    (folder / MANIFEST).write_text("[1]")
 
 
 def _deep_manifest(folder: Path) -> None:
-    (folder / entries.MANIFEST).write_text("[" * 100_000)
-
-
-def _without_files(folder: Path) -> None:
-    """Sealed, as another version of this program might have done."""
-    manifest = json.loads((folder / entries.MANIFEST).read_text())
-    manifest = {name: manifest[name] for name in manifest if name not in ("digest", "files", "arguments")}
-    seal = entries._sha(entries._json(manifest))
-    (folder / entries.MANIFEST).write_text(json.dumps({**manifest, "digest": seal}))
+    (folder / MANIFEST).write_text("[" * 100_000)
 
 
 HARMS = [
-    _damage_part,
+    _damage_value,
+    _truncate_value,
+    _remove_value,
     _truncate_manifest,
     _edit_manifest,
-    _remove_part,
     _list_for_manifest,
     _deep_manifest,
-    _without_files,
 ]
 
 
@@ -159,7 +160,7 @@ def test_a_damaged_entry_does_not_stop_the_listing(harm: Callable[[Path], None])
     (entry,) = listed()
     harm(entry.folder)
     (found,) = listed()
-    assert found.state == ("current" if harm in (_damage_part, _remove_part) else "damaged")
+    assert found.state == ("current" if harm is _damage_value else "damaged"), "values are not hashed for a listing"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +176,7 @@ def test_a_store_that_cannot_be_used_costs_the_entry_not_the_result(
     elif place == "a loop":
         cache.symlink_to(cache)
     elif place == "a lock in the way":
-        monkeypatch.setattr(entries, "FileLock", _Locked)
+        monkeypatch.setattr(module, "FileLock", _Locked)
     else:
         cache = {"a file": file, "below a file": file / "x", "a name too long": tmp_path / ("x" * 300)}[place]
     monkeypatch.setenv("BTCNB_CACHE", str(cache))
@@ -260,7 +261,7 @@ def test_an_interrupted_write_is_never_seen(monkeypatch: pytest.MonkeyPatch) -> 
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(np, "save", killed)
+        patch.setattr(joblib, "dump", killed)
         with pytest.raises(KeyboardInterrupt):
             square(3.0)
     assert list(listed()) == []
@@ -272,25 +273,34 @@ def test_a_full_disk_costs_the_entry_not_the_result(monkeypatch: pytest.MonkeyPa
     def full(*args: Any, **kwargs: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "save", full)
+    monkeypatch.setattr(joblib, "dump", full)
     with pytest.warns(StoreWarning, match="could not be kept"):
         assert square(3.0).tolist() == [9.0]
 
 
 def test_edited_source_is_not_kept_under_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entries, "_AT_IMPORT", "another state")
+    monkeypatch.setattr(module, "_AT_IMPORT", "another state")
     with pytest.warns(StoreWarning, match="was edited while"):
         square(3.0)
     assert list(listed()) == []
 
 
-def test_unknown_kinds_are_refused_by_name() -> None:
-    with pytest.raises(StorableError, match=r"an argument of .*square cannot be compared by value"):
-        square(object())  # type: ignore[arg-type]
+def test_what_cannot_be_compared_or_kept_is_refused_by_name() -> None:
+    with pytest.raises(PicklingError, match="lambda"):
+        square(lambda: 3)  # type: ignore[arg-type]
+    with pytest.raises(PicklingError, match="lambda"):
+        unkeepable()
+    assert list(listed()) == []
+    assert list(store_folder().glob("*/.*.part")) == []
 
 
-def test_nothing_is_unpickled(tmp_path: Path) -> None:
-    """A planted entry with a pickled array inside is refused by numpy, not executed."""
+@kept
+def unkeepable() -> Callable[[], int]:
+    return lambda: 3
+
+
+def test_a_planted_value_is_not_unpickled(tmp_path: Path) -> None:
+    """A value that does not fit the digest in the manifest is refused before anything in it can run."""
 
     class Bomb:
         def __reduce__(self) -> tuple[Any, ...]:
@@ -298,7 +308,7 @@ def test_nothing_is_unpickled(tmp_path: Path) -> None:
 
     square(3.0)
     (entry,) = listed()
-    np.save(entry.folder / "0.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
+    joblib.dump(Bomb(), entry.folder / VALUE)
     with pytest.warns(StoreWarning, match="damaged"):
         square(3.0)
     assert not (tmp_path / "executed").exists()
@@ -323,15 +333,70 @@ def test_pruning_keeps_what_is_current(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(listed()) == []
 
 
-def test_a_digest_of_sources_knows_content_and_names_and_no_times(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("x = 1\n")
-    (tmp_path / "b.txt").write_text("no code\n")
-    first = entries.sources_digest(tmp_path)
-    os.utime(tmp_path / "a.py", (1, 1))
-    (tmp_path / "b.txt").write_text("still no code\n")
-    assert entries.sources_digest(tmp_path) == first
-    (tmp_path / "a.py").rename(tmp_path / "c.py")
-    assert entries.sources_digest(tmp_path) != first
-    (tmp_path / "c.py").rename(tmp_path / "a.py")
-    (tmp_path / "a.py").write_text("x = 2\n")
-    assert entries.sources_digest(tmp_path) != first
+def test_entries_of_another_format_are_stale(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "FORMAT", 1)
+        square(3.0)
+    assert [entry.state for entry in listed()] == ["stale"]
+
+
+FACTOR = 2
+
+
+def _helper(x: int) -> int:
+    return x * FACTOR
+
+
+@kept
+def with_helpers(x: int) -> list[int]:
+    called("with_helpers")
+    return [_helper(each) for each in range(x)]
+
+
+def test_helpers_and_variables_of_a_notebook_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert with_helpers(3) == with_helpers(3) == [0, 2, 4]
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    assert with_helpers(3) == [0, 3, 6]
+    monkeypatch.setitem(globals(), "_helper", called_helper)
+    assert with_helpers(3) == [0, -1, -2]
+    assert len(CALLS) == 3
+
+
+def called_helper(x: int) -> int:
+    return -x
+
+
+def test_large_files_are_known_by_size_and_time_and_others_by_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "LARGE", 10)
+    node = tmp_path / "blocks"
+    node.mkdir()
+    large, small = node / "blk00000.dat", node / "index"
+    large.write_bytes(bytes(11))
+    small.write_bytes(bytes(10))
+    os.utime(large, (1, 1))
+    before, hashed = reads.digest(node), []
+    monkeypatch.setattr(reads.hashlib, "file_digest", lambda file, kind: hashed.append(file.name) or 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        reads.digest(node)
+    assert hashed == [str(small)], "the large file is not read"
+    monkeypatch.undo()
+    monkeypatch.setattr(reads, "LARGE", 10)
+    os.utime(large, (2, 2))
+    changed = reads.digest(node)
+    large.write_bytes(bytes(12))
+    os.utime(large, (2, 2))
+    assert len({before, changed, reads.digest(node)}) == 3
+
+
+def test_a_file_is_hashed_once_as_long_as_it_does_not_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "_SETTLED", 0)
+    path = tmp_path / "data"
+    path.write_text("one")
+    first = reads.digest(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(reads.hashlib, "file_digest", lambda file, kind: 1 / 0)
+        assert reads.digest(path) == first
+    path.write_text("longer")
+    assert reads.digest(path) != first
