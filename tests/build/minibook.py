@@ -14,7 +14,7 @@ import nbformat
 
 import btcnb
 from btcnb.build.cli import main
-from btcnb.build.pairs import text_notebooks, write_pairs
+from btcnb.build.notebooks import text_notebooks, write_pairs
 from btcnb.build.project import Project
 
 REAL = Path(btcnb.__file__).parent
@@ -137,6 +137,21 @@ SECRET_BLOCK = 1
 ````
 """
 
+STATUS = """# Status
+
+```{code-cell} ipython3
+import json
+import os
+
+from btcnb.store import note_read
+
+states = json.loads(note_read(os.environ["BTCNB_STATES"]).read_text())
+print(states["preset"], sum(each["executed"] for each in states["chapters"]), "of", len(states["chapters"]), "executed")
+for each in states["chapters"]:
+    print(each["title"], each["executed"], each.get("cells"), each.get("changed"), each.get("since"))
+```
+"""
+
 CONFIG = """
 title: A miniature book
 author: Nobody
@@ -171,6 +186,7 @@ PACKAGE = {
     "src/btcnb/data/deep.py": "from btcnb.data.constants import TWO\n\n\ndef factor():\n    return TWO\n",
     "src/btcnb/data/constants.py": "TWO = 2\nTHREE = 3\n",
     "src/btcnb/theory/__init__.py": "from .cut import half\n",
+    "src/btcnb/learn/__init__.py": "# unused\n",
     "src/btcnb/theory/cut.py": "def half(x):\n    return x / 2\n",
 }
 
@@ -187,6 +203,7 @@ class MiniBook:
         book.write("_config.yml", CONFIG)
         book.write("_toc.yml", TOC)
         book.write("book/intro.md", "# A miniature book\n\nWelcome.\n")
+        book.write("book/status.md", HEADER.replace("{more}", "") + STATUS)
         book.write("requirements.lock", "toy==1.0\n")
         book.write("data/numbers.txt", "1\n2\n3\n")
         for name, text in PACKAGE.items():

@@ -8,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from btcnb.build.alone import TAG, add_finding_cell, finding_cell
-from btcnb.build.pairs import is_paired, notebook_from_text, write_pairs
-from btcnb.build.repository import Repository, read_repository
+from btcnb.build.notebooks import (
+    FIND_PACKAGE,
+    add_finding_cell,
+    finding_cell,
+    is_paired,
+    notebook_from_text,
+    write_pairs,
+)
+from btcnb.build.project import Repository, read_repository
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = Repository("https://github.com/somebody/book", "main")
@@ -88,7 +94,7 @@ def test_pairs_hold_the_cell_below_the_title_once(tmp_path: Path) -> None:
     (tmp_path / "_config.yml").write_text("repository: {url: https://github.com/somebody/book/, branch: main}\n")
     write_pairs([text])
     notebook = notebook_from_text(text)
-    assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["remove-cell", TAG], None]
+    assert [cell.metadata.get("tags") for cell in notebook.cells] == [None, ["remove-cell", FIND_PACKAGE], None]
     assert notebook.cells[1].source == finding_cell(ADDRESS)
     assert is_paired(text, text.with_suffix(".ipynb"))
     add_finding_cell(notebook, ADDRESS)

@@ -9,7 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from btcnb.build.editions import strip_solutions, strip_text
-from btcnb.build.errors import BuildError
+from btcnb.build.project import BuildError
 
 START = "```{solution-start} ex\n:class: dropdown\n```"
 END = "```{solution-end}\n```"
@@ -78,3 +78,12 @@ def test_a_name_that_only_a_solution_defines_may_not_be_used_later() -> None:
     with pytest.raises(BuildError, match="`answer` is defined in a solution only"):
         students(*gate, new_code_cell("print(answer)"))
     assert len(students(new_code_cell("answer = 0"), *gate, new_code_cell("print(answer)"))) == 2
+
+
+@pytest.mark.parametrize(
+    "line", ["total = (5\n  % answer)", "same = (1\n  != answer)", "%matplotlib inline\nprint(answer)"]
+)
+def test_a_line_that_begins_like_a_magic_hides_no_name(line: str) -> None:
+    gate = [new_markdown_cell(START), new_code_cell("answer = 42"), new_markdown_cell(END)]
+    with pytest.raises(BuildError, match="`answer` is defined in a solution only"):
+        students(*gate, new_code_cell(line))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import psutil
@@ -16,9 +13,8 @@ import pytest
 from filelock import FileLock
 from minibook import MiniBook
 
-from btcnb.build.assemble import assemble
-from btcnb.build.child import start_child
-from btcnb.build.errors import UsageError
+from btcnb.build.pages import assemble
+from btcnb.build.project import UsageError
 
 NOTEBOOK = '{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [%s]}'
 SLOW = "if Path('slow').exists():\n    Path('sleeping').touch()\n    import time; time.sleep(600)\n"
@@ -83,6 +79,23 @@ def test_ctrl_c_ends_kernels_and_says_so_in_one_sentence(slow_book: MiniBook) ->
     goes_on_with_the_second_chapter(slow_book)
 
 
+def test_ctrl_c_ends_the_rendering_of_both_editions(book: MiniBook) -> None:
+    assert book.execute() == 0
+    process = book.start("--edition", "both")
+    logs = [book.made(f"{name}/sphinx.log") for name in ("rendering", "rendering-student")]
+    until = time.monotonic() + 300
+    while not all(log.exists() for log in logs):
+        assert process.poll() is None and time.monotonic() < until
+        time.sleep(0.05)
+    children = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 130 and errors.count("\n") == 2
+    gone, alive = psutil.wait_procs(children, timeout=60)
+    assert len(gone) >= 2 and alive == []
+    assert not book.made("html").exists() and not book.made("html-student").exists()
+
+
 def test_a_failing_cell_is_reported_and_the_rest_kept(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
     book.edit("notebooks/02_second.md", "print(half(epochs)", "print(half(epochs / 0)")
     book.pair()
@@ -128,17 +141,18 @@ def test_a_kernel_that_dies_is_a_failed_cell(book: MiniBook, capsys: pytest.Capt
     assert "DeadKernelError" in told
 
 
-def test_a_worker_that_dies_fails_its_chapter_only(slow_book: MiniBook) -> None:
+def test_a_kernel_that_is_killed_fails_its_chapter_only(slow_book: MiniBook) -> None:
     process = slow_book.start("--no-pages")
     wait_until_asleep(slow_book, process)
-    workers = [child for child in psutil.Process(process.pid).children() if "spawn_main" in " ".join(child.cmdline())]
     (slow_book.root / "slow").unlink()
-    for worker in workers:
-        worker.kill()
+    for child in psutil.Process(process.pid).children(recursive=True):
+        if "ipykernel_launcher" in " ".join(child.cmdline()):
+            child.kill()
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "02_second · FAILED in cell 2 of 2" in out
-    assert "the process that ran it ended: killed by signal 9" in out
+    assert "DeadKernelError" in out
+    assert slow_book.take_runs() == ["01_first"] and slow_book.made("notebooks/01_first.json").exists()
 
 
 def test_two_builds_in_one_folder(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,19 +297,3 @@ def test_pages_that_cannot_be_laid_out_are_told_in_one_sentence(
 def test_a_configuration_with_empty_sections_is_one(book: MiniBook) -> None:
     book.write("_config.yml", "title: A book\nsphinx:\n")
     assert assemble(book.project, book.project.output("quick"), "quick", "student", [])
-
-
-def test_a_worker_that_dies_before_its_first_job_fails_the_chapter(
-    book: MiniBook, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stillborn(target: object, connection: Connection, log: Path) -> SpawnProcess:
-        process = start_child(os._exit, 3, log=log)
-        process.join()
-        connection.close()
-        return process
-
-    monkeypatch.setattr("btcnb.build.execute.start_child", stillborn)
-    assert book.execute("--only", "1") == 1
-    told = capsys.readouterr()
-    assert "the process that ran it ended: exit status 3" in told.out
-    assert "01_first has failed" in told.err

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from minibook import MiniBook
+from minibook import HEADER, MiniBook
 
-from btcnb.build import assemble
+from btcnb.build import pages
 
 SECRETS = re.compile(r"SECRET|secret_code|SECRET_BLOCK")
 
@@ -60,12 +60,12 @@ def test_records_and_machine_paths_are_not_on_the_pages(book: MiniBook) -> None:
             assert str(book.root) not in path.read_text(encoding="utf-8", errors="ignore"), path
 
 
-def test_the_status_page_lists_every_chapter(book: MiniBook) -> None:
+def test_the_status_page_is_a_notebook_that_knows_every_chapter(book: MiniBook) -> None:
     read = text(page(book, "book/status"))
-    assert "2 of 2 chapters executed" in read
-    assert re.search(r"The first chapter\s+executed\s+\d{4}-\d\d-\d\d \d\d:\d\d UTC\s+\d+\.\d\ss\s+5\s+none", read)
-    assert "epochs = 6" in read
-    assert re.search(r"python\s+3\.", read)
+    assert "quick 2 of 2 executed" in read
+    assert "The first chapter True 5 [] []" in read
+    assert "The second chapter True 3 ['epochs'] []" in read
+    assert "Provenance" not in read
 
 
 def test_a_second_build_renders_nothing(book: MiniBook, capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,7 +106,7 @@ def test_published_pages_that_are_not_what_was_rendered_are_made_again(
 
 def test_a_clock_that_was_wrong_changes_no_page(book: MiniBook, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written now is older than what Sphinx has read, as after setting back a clock that was a day ahead."""
-    real = assemble._synchronise
+    real = pages._synchronise
 
     def a_day_ago(files: Mapping[str, bytes], folder: Path) -> None:
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -115,7 +115,7 @@ def test_a_clock_that_was_wrong_changes_no_page(book: MiniBook, monkeypatch: pyt
             if path.is_file() and before.get(path) != path.read_bytes():
                 os.utime(path, (time.time() - 86_400,) * 2)
 
-    monkeypatch.setattr(assemble, "_synchronise", a_day_ago)
+    monkeypatch.setattr(pages, "_synchronise", a_day_ago)
     book.edit("book/intro.md", "Welcome.", "Welcome, early riser.")
     assert book.btcnb("build", "-p", "epochs=10") == 0
     assert "5.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
@@ -142,16 +142,26 @@ def pages_below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.html")}
 
 
-def test_recording_a_benchmark_renders_its_page(book: MiniBook) -> None:
+def test_a_page_that_is_a_notebook_runs_again_when_what_it_read_has_changed(book: MiniBook) -> None:
     book.edit("_toc.yml", "  - file: book/status", "  - file: book/benchmarks\n  - file: book/status")
+    cell = "from btcnb.store import note_read\nprint(note_read('results/benchmarks/linkage.json').read_text())"
+    book.write("book/benchmarks.md", f"{HEADER.replace('{more}', '')}# Benchmarks\n\n```{{code-cell}}\n{cell}\n```\n")
     book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 2.125}]')
     book.take_runs()
     assert book.btcnb("build", "-p", "epochs=6") == 0
-    assert "2.12" in text(page(book, "book/benchmarks"))
+    assert "2.125" in text(page(book, "book/benchmarks"))
     book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 7.5}]')
     assert book.btcnb("build", "-p", "epochs=6") == 0
     assert "7.5" in text(page(book, "book/benchmarks"))
     assert book.take_runs() == []
+
+
+def test_a_page_takes_numbers_from_the_records_of_benchmarks(book: MiniBook) -> None:
+    book.edit("book/intro.md", "Welcome.", 'Welcome: {{ measured("linkage", "seconds", "{:.1f}") }} s.')
+    assert book.btcnb("build", "-p", "epochs=6") == 0
+    assert "Welcome: 7.5 s." in page(book, "book/intro")
+    book.edit("book/intro.md", 'Welcome: {{ measured("linkage", "seconds", "{:.1f}") }} s.', "Welcome.")
+    assert book.btcnb("build", "-p", "epochs=6") == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
@@ -213,7 +223,7 @@ def test_one_chapter_alone_still_makes_a_book(tmp_path: Path, capsys: pytest.Cap
     read = text(page(book, "notebooks/01_first"))
     assert "This chapter was not executed in this build" in read
     assert "btcnb build --preset quick --only 01" in read
-    assert "1 of 2 chapters executed" in text(page(book, "book/status"))
+    assert "quick 1 of 2 executed" in text(page(book, "book/status"))
 
 
 def _content(path: Path) -> str:

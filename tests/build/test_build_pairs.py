@@ -8,8 +8,7 @@ import nbformat
 import pytest
 from minibook import MiniBook
 
-from btcnb.build.chapters import load_chapters
-from btcnb.build.pairs import stale_pairs, text_notebooks, write_pairs
+from btcnb.build.notebooks import load_chapters, stale_pairs, text_notebooks, write_pairs
 
 
 def test_pairing_twice_writes_the_same_bytes(book: MiniBook) -> None:

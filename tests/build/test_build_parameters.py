@@ -11,7 +11,7 @@ import pytest
 from minibook import MiniBook
 
 from btcnb.book.parameters import read_parameters
-from btcnb.build.chapters import load_chapters
+from btcnb.build.notebooks import load_chapters
 from btcnb.build.presets import Setting, read_options, resolve
 from btcnb.errors import ParameterError
 

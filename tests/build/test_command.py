@@ -8,8 +8,13 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import get_args
+
+import pytest
 
 import btcnb_command
+from btcnb.build.cli import Preset, _repeated, main
+from btcnb.sizes import PRESETS
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,10 +47,47 @@ def test_otherwise_it_is_the_command_line() -> None:
     done = subprocess.run(
         [sys.executable, btcnb_command.__file__, "--help"], capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0 and done.stdout.startswith("usage: btcnb")
+    assert done.returncode == 0 and done.stdout.startswith("Usage: btcnb")
 
 
 def test_nothing_is_imported_before_ctrl_c_can_be_answered() -> None:
     code = "import sys; before = set(sys.modules); import btcnb_command; print(sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == "['btcnb_command']"
+
+
+def test_presets_are_those_of_the_table_of_sizes() -> None:
+    assert get_args(Preset) == PRESETS
+
+
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        (["build", "--only", "03", "06", "-j", "2"], ["build", "--only", "03", "--only", "06", "-j", "2"]),
+        (
+            ["sweep", "a.yaml", "--only", "x", "y", "--dry-run"],
+            ["sweep", "a.yaml", "--only", "x", "--only", "y", "--dry-run"],
+        ),
+        (["build", "--only", "3,4"], ["build", "--only", "3,4"]),
+        (["results", "--metric", "DP"], ["results", "--metric", "DP"]),
+    ],
+)
+def test_an_option_may_take_several_words(words: list[str], made: list[str]) -> None:
+    assert _repeated(words) == made
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["build", "--preset", "huge"], ["build", "--what"], ["slides"]])
+def test_a_wrong_command_line_is_refused_in_one_sentence(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert main(words) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("btcnb: ") and told.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["--help", "results --help", "chapters --help", "store --help"])
+def test_a_command_that_computes_nothing_loads_nothing_heavy(command: str) -> None:
+    code = (
+        f"import sys; from btcnb.build.cli import main; main({command.split()!r}); "
+        "assert not {'torch', 'sklearn', 'numba', 'papermill', 'pandas'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from btcnb.build.deck import LONGEST_CODE, deck, slide_html
-from btcnb.build.errors import UsageError
-from btcnb.build.project import Project
-from btcnb.build.slides import make_slides
+from btcnb.build.project import Project, UsageError
+from btcnb.build.slides import LONGEST_CODE, deck, make_slides, slide_html
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 FIGURE = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 
-from btcnb.build.errors import BuildError
-from btcnb.build.print_edition import Part, print_edition
+from btcnb.build.printing import Part, one_file
+from btcnb.build.project import BuildError
 
 PAGES = {
     "book/intro": """<h1 id="hi">Welcome<a class="headerlink" href="#hi">#</a></h1>
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_links_lead_inside_the_file_and_anchors_do_not_clash(folder: Path):
-    page = BeautifulSoup(print_edition(folder, PARTS, "A & B"), "html.parser")
+    page = BeautifulSoup(one_file(folder, PARTS, "A & B"), "html.parser")
     links = {link.get_text(): link["href"] for link in page.select("article a")}
     assert links == {
         "to a section": "#notebooks-01_a--sec",
@@ -56,14 +56,14 @@ def test_links_lead_inside_the_file_and_anchors_do_not_clash(folder: Path):
 
 
 def test_title_contents_parts_and_chapters_come_in_order(folder: Path):
-    page = BeautifulSoup(print_edition(folder, PARTS, "A & B"), "html.parser")
+    page = BeautifulSoup(one_file(folder, PARTS, "A & B"), "html.parser")
     assert [part.get_text() for part in page.select("h1")] == ["A & B", "Welcome", "I · Data", "1. First"]
     assert [entry.get_text() for entry in page.select("nav.contents li")] == ["Welcome", "1. First"]
     assert page.select_one("html")["lang"] == "en" and "menu" not in page.get_text()
 
 
 def test_nothing_is_loaded_and_what_paper_cannot_do_is_gone(folder: Path):
-    text = print_edition(folder, PARTS, "book")
+    text = one_file(folder, PARTS, "book")
     page = BeautifulSoup(text, "html.parser")
     assert [image["src"][:26] for image in page.select("img")] == ["data:image/svg+xml;base64,"]
     assert not page.select("link:not([href^='data:']), [src^='http'], [src^='..'], article script, .controls")
@@ -72,11 +72,11 @@ def test_nothing_is_loaded_and_what_paper_cannot_do_is_gone(folder: Path):
 
 
 def test_folded_code_is_printed_on_demand_and_other_boxes_stand_open(folder: Path):
-    plain, full = (BeautifulSoup(print_edition(folder, PARTS, "book", code), "html.parser") for code in (False, True))
+    plain, full = (BeautifulSoup(one_file(folder, PARTS, "book", code), "html.parser") for code in (False, True))
     assert "secret" not in plain.get_text() and "secret = 1" in full.get_text()
     assert plain.select_one("details.box").has_attr("open") and "inside" in plain.get_text()
 
 
 def test_a_missing_page_is_named(folder: Path):
     with pytest.raises(BuildError, match="no page notebooks/02_b"):
-        print_edition(folder, [Part("", ("notebooks/02_b",))], "book")
+        one_file(folder, [Part("", ("notebooks/02_b",))], "book")

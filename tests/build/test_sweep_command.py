@@ -66,8 +66,7 @@ def test_what_is_refused(
 
 @pytest.mark.parametrize("seeds", ["many", "1,two"])
 def test_seeds_that_are_no_numbers(grid: Path, capsys: pytest.CaptureFixture[str], seeds: str) -> None:
-    with pytest.raises(SystemExit):
-        main(["sweep", str(grid), "--seeds", seeds])
+    assert main(["sweep", str(grid), "--seeds", seeds]) == 2
     assert "is neither a number nor a list such as 1,4,9" in capsys.readouterr().err
 
 

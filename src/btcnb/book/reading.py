@@ -20,6 +20,8 @@ from btcnb.store.reads import ROOT
 
 RESULTS = ROOT / "results"
 REAL_DATA = "BTCNB_REAL_DATA"
+UNSET = "_build/no-real-data"
+"""Stands for the folder of real files while the variable is not set; nothing is ever there."""
 
 
 def results(name: str) -> Any:
@@ -44,11 +46,10 @@ def results(name: str) -> Any:
 
 
 def real_data(name: str = "") -> Path | None:
-    """A folder of real files, below `BTCNB_REAL_DATA` or `shared/data` beside the project; None where it is absent."""
+    """A folder of real files below `BTCNB_REAL_DATA`; None where it is absent or the variable is not set."""
     name, chosen = _below(name), os.environ.get(REAL_DATA)
-    place = (Path(chosen) if chosen else ROOT.parent / "shared" / "data") / name
-    note_read(place)
-    return place if place.exists() else None
+    place = note_read((Path(chosen) if chosen else ROOT / UNSET) / name)
+    return place if chosen and place.exists() else None
 
 
 def _below(name: str) -> str:

@@ -47,9 +47,10 @@ _SCRIPT = """<script>
     output.textContent = count + " of " + lines.length + " claims";
   }
   lists.forEach((list) => list.addEventListener("change", show));
-  root.querySelector("form").addEventListener("reset", () => setTimeout(show));
-  root.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
-  root.querySelector("form").hidden = false;
+  const form = root.querySelector("form");
+  root.querySelector("button").addEventListener("click", () => { form.reset(); show(); });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
   show();
 })();
 </script>""".replace("KEY", KEY)
@@ -86,7 +87,7 @@ def board_html(board: pd.DataFrame, pages: Mapping[str, str]) -> str:
     return f"""<div class="{KEY}" id="{KEY}" role="group" aria-label="scoreboard of the paper's claims">
 <form hidden aria-label="filters of the scoreboard">
 {"".join(_filter(board, column) for column in FILTERS)}
-<button type="reset">show all</button>
+<button type="button">show all</button>
 <output aria-live="polite">{len(board)} claims</output>
 </form>
 <table role="table">

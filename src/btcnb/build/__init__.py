@@ -1,6 +1,6 @@
 """`btcnb build`: papermill executes the chapters, Jupyter Book renders them; strict about parameters, resumable.
 
-The way through: `chapters` finds them, `presets` settles every parameter before anything runs, `fingerprint` says which
-must be executed (it asks the store what code a chapter reaches and what it has read), `execute` runs them in worker
-processes, `assemble` lays out the book's source with its provenance, and `render` turns it into pages.
+The way through: `notebooks` finds the chapters, `presets` settles every parameter before anything runs, `fingerprint`
+says which chapters must be executed, `execute` runs them in `kernels`, `pages` writes the book's source with its
+provenance, and `render` turns it into pages. `printing` and `slides` make files of rendered pages.
 """

@@ -1,4 +1,4 @@
-"""The student edition: every solution taken out of a chapter, text and code, before anything is rendered."""
+"""The student edition: every solution is removed from a chapter, text and code, before anything is rendered."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 import re
 from collections.abc import Iterable
 
+from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from btcnb.build.errors import BuildError
+from btcnb.build.project import BuildError
 
 _FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,}|:{3,})\s*(?P<rest>.*)$")
 _DIRECTIVE = re.compile(r"^\{(?P<name>[\w:-]+)\}")
@@ -84,10 +85,9 @@ def strip_text(text: str, where: str) -> str:
 
 
 def strip_solutions(notebook: NotebookNode, where: str) -> None:
-    """Take the solutions out of `notebook`: gated cells, gated text, solution blocks.
+    """Remove the solutions from `notebook`: gated cells, gated text, solution blocks.
 
-    A name that a solution defines and a later cell needs would leave students with a chapter that does not run:
-    an error.
+    Raises `BuildError` for a name that only a solution defines and another cell uses: students could not run it.
     """
     remover = _Remover(where)
     kept, removed = [], []
@@ -120,7 +120,7 @@ def _names(cells: list[NotebookNode]) -> tuple[set[str], set[str]]:
         if cell.cell_type != "code":
             continue
         try:
-            tree = ast.parse(re.sub(r"^\s*[%!].*$", "pass", cell.source, flags=re.MULTILINE))
+            tree = ast.parse(TransformerManager().transform_cell(cell.source))  # magics become calls
         except SyntaxError:
             continue
         for node in ast.walk(tree):

@@ -1,112 +1,258 @@
-"""Chapters executed side by side, each lane a worker process; the caller hears every event as it happens."""
+"""papermill executes notebooks side by side; each has a thread here and a kernel process of its own."""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
+import errno
+import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TextIO
 
-from btcnb.build.child import end_child, start_child
-from btcnb.build.worker import CellStarted, Event, Failed, Job, serve
+from nbformat import NotebookNode
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import Engine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+from papermill.execute import execute_notebook
+from papermill.translators import PythonTranslator, papermill_translators
 
-_TICK = 0.5  # seconds between two looks at the clock while nothing happens
+from btcnb.build.kernels import end_children, kernel_manager
+
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+LOGGER = logging.getLogger("btcnb.build")
+_ENGINE = "btcnb"
+_START_SECONDS = 300  # for a kernel on a busy machine that imports from a cold disk
+_TICK = 0.5  # seconds between two updates of the progress line
+_QUIET_SECONDS = 10.0  # off a terminal: at most one line per chapter in this time
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass
-class _Lane:
-    process: SpawnProcess
-    connection: Connection
-    job: Job | None = None
-    last: CellStarted | None = None
+class Execution:
+    """One notebook to execute, and how far it has come. Code cells are counted from 1; 0 means no cell has begun."""
 
+    chapter: str
+    notebook: NotebookNode
+    parameters: dict[str, Any]
+    target: Path
+    root: Path
+    environment: dict[str, str]
+    log: Path
+    forked: bool = False
+    cell: int = 0
+    first_line: str = ""
+    started: float = 0.0
+    ended: float = 0.0
+    error: str = ""  # empty after a success
+    disk_full: bool = False
+    number: int = 0
+    said: float = field(default=0.0, repr=False)
 
-def execute(jobs: Sequence[Job], lanes: int, log: Path, on_event: Callable[[Event | None], None]) -> None:
-    """Execute all `jobs`, at most `lanes` at a time, in the order given.
+    @property
+    def cells(self) -> int:
+        return sum(map(_is_code, self.notebook.cells)) + bool(self.parameters)  # papermill injects one cell
 
-    `on_event(event)` is called for each event, and `on_event(None)` twice a second. Whatever ends this function, an
-    exception of the callback or Ctrl-C among them, ends the workers and their kernels too.
-    """
-    waiting = list(jobs)
-    running: list[_Lane] = []
-    try:
-        while waiting or any(lane.job for lane in running):
-            while waiting and len(running) < lanes:
-                running.append(_open_lane(log))
-            for lane in running:
-                if lane.job is None and waiting:
-                    lane.job, lane.last = waiting.pop(0), None
-                    with contextlib.suppress(ConnectionError):  # a worker that is gone already: heard of below
-                        lane.connection.send(lane.job)
-            _listen(running, on_event)
-    finally:
-        for lane in running:
-            end_child(lane.process)
-            lane.connection.close()
+    @property
+    def seconds(self) -> float:
+        return (self.ended or time.monotonic()) - self.started
 
+    def begin_cell(self, source: str) -> None:
+        self.cell += 1
+        self.first_line = next((line for line in source.splitlines() if line.strip()), "")
+        LOGGER.info("%s · cell %d of %d · %s", self.chapter, self.cell, self.cells, duration(self.seconds))
 
-def _open_lane(log: Path) -> _Lane:
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    process = start_child(serve, theirs, log=log)
-    theirs.close()  # so that the end of the worker reads as the end of the stream
-    return _Lane(process, ours)
-
-
-def _listen(running: list[_Lane], on_event: Callable[[Event | None], None]) -> None:
-    ready = wait([lane.connection for lane in running if lane.job], timeout=_TICK)
-    for lane in [lane for lane in running if lane.connection in ready]:
+    def run(self) -> None:
+        """Execute the notebook in a kernel. What goes wrong ends in `error` and concerns this notebook only."""
+        private = self.target.parent / f".{self.chapter}"  # connection file and history, outside the user's home
+        self.started = time.monotonic()
         try:
-            event: Event = lane.connection.recv()
-        except (EOFError, ConnectionError):
-            event = _lost(lane)
-            running.remove(lane)
-        if isinstance(event, CellStarted):
-            lane.last = event
-        else:
-            lane.job = None
-        on_event(event)
-    on_event(None)
+            private.mkdir(parents=True, exist_ok=True)
+            execute_notebook(
+                self.notebook,
+                str(self.target),
+                parameters=self.parameters,
+                engine_name=_ENGINE,
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                execution=self,
+                private=private,
+            )
+        except PapermillExecutionError as error:
+            self.error = f"{error.ename}: {error.evalue}".strip()
+        except Exception as error:  # a dead kernel, a kernel that does not start, a full disk
+            self.error = f"{type(error).__name__}: {error}".strip()
+            self.disk_full = isinstance(error, OSError) and error.errno in DISK_FULL
+        finally:
+            self.ended = time.monotonic()
+            shutil.rmtree(private, ignore_errors=True)
 
 
-def _lost(lane: _Lane) -> Failed:
-    """The worker itself is gone: killed from outside, most often for want of memory."""
-    lane.process.join()
-    lane.connection.close()
-    assert lane.job is not None
-    at = lane.last or CellStarted(lane.job.chapter, 0, 0, "")
-    code = lane.process.exitcode
-    how = f"killed by signal {-code}" if code is not None and code < 0 else f"exit status {code}"
-    return Failed(lane.job.chapter, at.cell, at.cells, at.first_line, f"the process that ran it ended: {how}", 0.0)
+class _ReportingEngine(Engine):
+    """papermill's engine with our kernels, which tells when a code cell begins."""
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, execution: Execution, private: Path, **_: Any
+    ) -> None:
+        begin = nb_man.cell_start
+
+        def cell_start(cell: Any, cell_index: int | None = None, **more: Any) -> None:
+            if _is_code(cell):
+                execution.begin_cell(cell["source"])
+            begin(cell, cell_index, **more)
+
+        nb_man.cell_start = cell_start
+        client = PapermillNotebookClient(
+            nb_man,
+            km=kernel_manager(private / "kernel.json", execution.forked),
+            kernel_name=kernel_name,
+            startup_timeout=_START_SECONDS,
+            shutdown_kernel="immediate",  # whatever is to be kept is on the disk
+            coalesce_streams=True,  # else printed text arrives in pieces, and pages differ from run to run
+        )
+        environment = {**os.environ, **execution.environment, "IPYTHONDIR": str(private / "ipython")}
+        with execution.log.open("ab") as log:
+            client.execute(cleanup_kc=True, env=environment, cwd=str(execution.root), stdout=log, stderr=log)
 
 
-def chapter_environment(source: Path, records: Path, preset: str, lanes: int) -> dict[str, str]:
-    """The environment of the kernels: the project's own package first, a fair share of the cores, no surprises.
+class _TupleTranslator(PythonTranslator):
+    """papermill would inject a tuple as a string."""
+
+    @classmethod
+    def translate(cls, val: Any) -> str:
+        if isinstance(val, tuple):
+            return "(" + "".join(f"{cls.translate(item)}, " for item in val).rstrip() + ")"
+        return str(super().translate(val))
+
+
+papermill_engines.register(_ENGINE, _ReportingEngine)
+papermill_translators.register("python", _TupleTranslator)
+
+
+def execute(
+    executions: Sequence[Execution], workers: int, progress: Progress, on_end: Callable[[Execution], None]
+) -> None:
+    """Run all `executions`, at most `workers` at a time, in the order given; `on_end` is called for each that ends.
+
+    Whatever ends this function, an exception of `on_end` or Ctrl-C among them, also ends the kernels.
+    """
+    for execution in executions:
+        progress.total += 1
+        execution.number = progress.total
+    with ThreadPoolExecutor(workers) as pool:
+        tasks = {pool.submit(execution.run): execution for execution in executions}
+        waiting = set(tasks)
+        try:
+            while waiting:
+                ended, waiting = wait(waiting, _TICK, FIRST_COMPLETED)
+                for task in ended:
+                    task.result()
+                    on_end(tasks[task])
+                progress.tell(execution for execution in executions if execution.started and not execution.ended)
+        finally:
+            for task in tasks:
+                task.cancel()
+            while not all(task.done() for task in tasks):  # a kernel may be starting at this moment
+                end_children()
+                wait(tasks, 0.1)
+
+
+def chapter_environment(package: Path, records: Path, preset: str, workers: int) -> dict[str, str]:
+    """The environment of the kernels: the project's own package first, a fair share of the cores.
 
     `BTCNB_PRESET` and `BTCNB_RECORDS` tell a chapter the preset and the folder of the chapters' records.
     """
-    threads = str(max(1, cores() // lanes))
-    inherited: Mapping[str, str] = os.environ
-    path = [str(source), *filter(None, [inherited.get("PYTHONPATH", "")])]
+    threads = str(max(1, cores() // workers))
+    path = [str(package.parent), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     return {
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONHASHSEED": "0",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        "JUPYTER_PREFER_ENV_PATH": "1",
         "BTCNB_PRESET": preset,
         "BTCNB_RECORDS": str(records),
-        **{name: min(threads, inherited.get(name, threads), key=_as_number) for name in _THREAD_VARIABLES},
+        **{name: min(threads, os.environ.get(name, threads), key=_as_number) for name in _THREAD_VARIABLES},
     }
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _as_number(text: str) -> float:
     return float(text) if text.isdigit() and int(text) > 0 else float("inf")
+
+
+def _is_code(cell: Any) -> bool:
+    return cell["cell_type"] == "code" and bool(cell["source"].strip())
+
+
+class Progress:
+    """What a build says: one line kept up to date on a terminal, plain lines elsewhere, everything in the log."""
+
+    def __init__(self, log: Path, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stdout
+        self.live = self.stream.isatty()
+        self.total = 0
+        self._line = ""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._log = _Log(log, encoding="utf-8")
+        self._log.setFormatter(logging.Formatter("%(asctime)s  %(message)s", "%Y-%m-%d %H:%M:%S"))
+        logging.getLogger().addHandler(self._log)  # also for what libraries report
+        logging.captureWarnings(True)
+        LOGGER.setLevel(logging.INFO)
+
+    def close(self) -> None:
+        self.show("")
+        logging.captureWarnings(False)
+        logging.getLogger().removeHandler(self._log)
+        self._log.close()
+
+    def say(self, message: str) -> None:
+        """A line that stays."""
+        self.show("")
+        print(message, file=self.stream, flush=True)
+        LOGGER.info("%s", message)
+
+    def end(self, execution: Execution, outcome: str) -> None:
+        """Say how a notebook has ended."""
+        self.say(f"chapter {execution.number} of {self.total} · {execution.chapter} · {outcome}")
+
+    def tell(self, running: Iterable[Execution]) -> None:
+        """Show how far the notebooks have come that run now."""
+        lines = []
+        for execution in running:
+            where = f"cell {execution.cell} of {execution.cells}" if execution.cell else "starting"
+            head = f"chapter {execution.number} of {self.total} · {execution.chapter}"
+            lines.append(f"{head} · {where} · {duration(execution.seconds)}")
+            if not self.live and (not execution.said or time.monotonic() - execution.said >= _QUIET_SECONDS):
+                print(lines[-1], file=self.stream, flush=True)
+                execution.said = time.monotonic()
+        self.show("   ".join(lines))
+
+    def show(self, line: str) -> None:
+        """Replace the line that is kept up to date."""
+        if self.live and line != self._line:
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\x1b[2K" + line[:width])
+            self.stream.flush()
+            self._line = line
+
+
+class _Log(logging.FileHandler):
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, the name is logging's
+        """A full disk ends the build instead of being ignored."""
+        raise
+
+
+def duration(seconds: float) -> str:
+    """0:07, 12:30, 1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,34 +1,31 @@
-"""What an executed chapter depends on; as long as none of it changes there is no reason to execute it again.
+"""What an executed chapter depends on. As long as none of it changes, the chapter is not executed again.
 
-Text, parameters, reached code and library versions are known before a chapter runs; what it reads, it tells while it
+Text, parameters, code and library versions are known before a chapter runs; the files that it reads are noted while it
 runs (`btcnb.store.note_read`). All of it is compared by content, nothing by time.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from btcnb.book.reading import REAL_DATA
-from btcnb.build.chapters import Chapter
-from btcnb.build.pairs import content
+from btcnb.book.reading import REAL_DATA, UNSET
+from btcnb.build.notebooks import Chapter, content
 from btcnb.build.project import Output, digest, read_sealed, write_sealed
-from btcnb.store import entries
-from btcnb.store.reach import Package
+from btcnb.store import keys
 from btcnb.store.reads import digest as digest_path
 
-_MAGIC = re.compile(r"^\s*[%!].*$", re.MULTILINE)
 _UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Digests of text, parameters and each reached symbol; versions of the libraries that the reached code imports."""
+    """Digests of text, parameters and each imported sub-package; versions of the libraries that the code imports."""
 
     text: str
     parameters: str
@@ -38,20 +35,19 @@ class Fingerprint:
     def changes(self, since: Fingerprint) -> list[str]:
         """What is different, in words: the reasons to execute the chapter again."""
         reasons = [name for name in ("text", "parameters") if getattr(self, name) != getattr(since, name)]
-        if symbols := _different(self.code, since.code):
-            more = f" and {len(symbols) - 3} more" if len(symbols) > 3 else ""
-            reasons.append(f"code of {', '.join(symbols[:3])}{more}")
+        if names := _different(self.code, since.code):
+            reasons.append(f"code of {', '.join(names)}")
         return reasons + [f"version of {name}" for name in _different(self.versions, since.versions)]
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """Kept beside an executed chapter: how it was made. `notebook` and `records` are the digests of what it made."""
+    """Kept beside an executed chapter: how it was made. `notebook` and `records` are digests of what it made."""
 
     chapter: str
     preset: str
     fingerprint: Fingerprint
-    reads: dict[str, str]  # path from the root -> digest of what was there
+    reads: dict[str, str]  # path from the root -> digest of its content
     real_data: str  # the folder of real files at the time
     notebook: str
     records: str
@@ -65,47 +61,58 @@ class Stamp:
     machine: str
 
 
-_TODAY: dict[Path, tuple[str, Package]] = {}
+@dataclass(frozen=True)
+class ChapterState:
+    """A chapter, the stamp of its last complete execution (if any), and what has changed since."""
+
+    chapter: Chapter
+    stamp: Stamp | None
+    changes: tuple[str, ...] = ()
 
 
-def package_today(root: Path) -> Package:
-    """The package at `root` as its files are now; parsed again only when one of them has changed."""
-    mark = entries.sources_digest(root)
-    if root not in _TODAY or _TODAY[root][0] != mark:
-        _TODAY[root] = (mark, Package(root))
-    return _TODAY[root][1]
+def fingerprint(
+    package: Path, chapter: Chapter, values: Mapping[str, Any], digests: dict[str, str] | None = None
+) -> Fingerprint:
+    """The fingerprint of `chapter` executed with the parameters `values`; `package` is the folder of the package.
 
-
-def fingerprint(package: Package, chapter: Chapter, values: Mapping[str, Any]) -> Fingerprint:
-    """The fingerprint of `chapter` executed with the parameters `values`."""
-    reach = package.of_source(_MAGIC.sub("pass", source) for source in chapter.code_cells)
+    digests: of sub-packages, by name; filled here, so that chapters compared at one time share them
+    """
+    modules = _cell_modules(tuple(chapter.code_cells), package)
+    digests = {} if digests is None else digests
+    names = keys.imported_subpackages(modules, package)
+    for name in names - digests.keys():
+        digests[name] = keys.code_digest([name], package)
     return Fingerprint(
         text=digest(content(chapter.notebook)),
         parameters=digest({name: repr(value) for name, value in values.items()}),
-        code=dict(reach.symbols),
-        versions=entries.library_versions(reach.libraries),
+        code={name: digests[name] for name in names},
+        versions=keys.library_versions(modules, package),
     )
+
+
+@functools.cache
+def _cell_modules(cells: tuple[str, ...], package: Path) -> frozenset[str]:
+    """The text of a chapter does not change during a build."""
+    return keys.cell_modules(cells, package)
 
 
 def real_data_folder(root: Path) -> Path:
     """Where real files are looked for now."""
     chosen = os.environ.get(REAL_DATA)
-    return Path(chosen).absolute() if chosen else root.parent / "shared" / "data"
+    return Path(chosen).absolute() if chosen else root / UNSET
 
 
-def changed_reads(root: Path, stamp: Stamp, seen: dict[Path, str]) -> list[str]:
-    """The paths whose content is no longer what it was; `seen` remembers digests from chapter to chapter.
+def changed_reads(root: Path, stamp: Stamp, reads: Mapping[str, str]) -> list[str]:
+    """The paths in `reads` whose content is another one now.
 
-    Real files are compared with those of today's folder, which may be another one than at the time.
+    Real files are compared with those of today's folder, which may be another one than at the time of the stamp.
     """
     changed = []
-    for path, mark in sorted(stamp.reads.items()):
+    for path, mark in sorted(reads.items()):
         place = root / path
         if place.is_relative_to(stamp.real_data):
             place = real_data_folder(root) / place.relative_to(stamp.real_data)
-        if place not in seen:
-            seen[place] = digest_path(place)
-        if seen[place] != mark:
+        if digest_path(place) != mark:
             changed.append(path)
     return changed
 
@@ -117,8 +124,8 @@ def read_log(path: Path) -> dict[str, str]:
         try:
             entry = json.loads(line)
             found.setdefault(entry["path"], entry["digest"])
-        except (ValueError, KeyError, TypeError):  # two kernels wrote at once: no digest is like this one
-            found[str(path.name)] = _UNREADABLE
+        except (ValueError, KeyError, TypeError):  # two kernels wrote at once: no content has this digest
+            found[path.name] = _UNREADABLE
     return found
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from btcnb.book.parameters import Parameter, nearest, unknown
 from btcnb.book.text import clipped
-from btcnb.build.errors import UsageError
-from btcnb.build.project import read_mapping
+from btcnb.build.project import UsageError, read_mapping
 from btcnb.errors import ParameterError
 
 Known = Mapping[str, Mapping[str, Parameter]]  # chapter -> parameter name -> parameter

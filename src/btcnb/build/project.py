@@ -1,8 +1,7 @@
-"""Where things are: the project's inputs, and what the build of a preset puts under `_build/<preset>/`."""
+"""Where things are: the project's inputs, and what the build of a preset writes under `_build/<preset>/`."""
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -15,11 +14,31 @@ from typing import Any, Literal
 
 import yaml
 
-from btcnb.build.errors import UsageError
-from btcnb.plain_yaml import read_yaml
+from btcnb.errors import BtcnbError
+from btcnb.plain_yaml import PlainLoader, read_yaml
 
 Edition = Literal["full", "student"]
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+class UsageError(BtcnbError):
+    """The request makes no sense (unknown chapter, unknown preset, …): nothing has been run; exit status 2."""
+
+
+class BuildError(BtcnbError):
+    """The build began and cannot end well; exit status 1."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """`repository:` in `_config.yml`, the only place that names it. `url` has no slash at its end."""
+
+    url: str
+    branch: str = "main"
+
+    @property
+    def pip(self) -> str:
+        """What pip installs from."""
+        return f"git+{self.url}@{self.branch}"
 
 
 @dataclass(frozen=True)
@@ -35,7 +54,7 @@ class Project:
     @property
     def presets(self) -> Path:
         """The table of sizes, whose sections `chapters` are the presets."""
-        return self.source / "btcnb" / "sizes.yml"
+        return self.package / "sizes.yml"
 
     @property
     def toc(self) -> Path:
@@ -46,13 +65,14 @@ class Project:
         return self.root / "_config.yml"
 
     @property
-    def lock(self) -> Path:
-        return self.root / "requirements.lock"
+    def package(self) -> Path:
+        """The folder of the package that the chapters import."""
+        return self.root / "src" / "btcnb"
 
     @property
-    def source(self) -> Path:
-        """The folder put on the chapters' import path."""
-        return self.root / "src"
+    def benchmarks(self) -> Path:
+        """The records of the benchmarks, one JSON file each."""
+        return self.root / "results" / "benchmarks"
 
     def output(self, preset: str) -> Output:
         return Output(self.root / "_build" / preset)
@@ -70,18 +90,23 @@ class Output:
 
     @property
     def notebooks(self) -> Path:
-        """Executed chapters, complete ones only, each with its stamp `NN_name.json`."""
+        """Executed notebooks, complete ones only, each with its stamp `NAME.json`."""
         return self.folder / "notebooks"
 
     @property
     def partial(self) -> Path:
-        """Chapters being executed, or stopped half-way by an error."""
+        """Notebooks that are being executed, or that an error has stopped."""
         return self.folder / "partial"
 
     @property
     def records(self) -> Path:
-        """What the chapters handed to the build: data sources, verdicts."""
+        """What the chapters hand to the build: data sources, verdicts."""
         return self.folder / "records"
+
+    @property
+    def states(self) -> Path:
+        """How all chapters stand, for the status page."""
+        return self.folder / "states.json"
 
     @property
     def log(self) -> Path:
@@ -98,15 +123,18 @@ class Output:
     def html(self, edition: Edition) -> Path:
         return self.folder / ("html" if edition == "full" else "html-student")
 
-    def sweep(self, chapters: Container[str]) -> None:
-        """Remove what a killed build and chapters that are no more left behind; pages caught in a rename come back."""
+    def sweep(self, names: Container[str]) -> None:
+        """Remove what a killed build and notebooks that no longer exist left behind; restore pages caught in a rename.
+
+        names: the notebooks that exist
+        """
         for html in (self.html("full"), self.html("student")):
             if (old := html.with_name(f".{html.name}.old")).exists() and not html.exists():
                 old.rename(html)
         leftovers = [path for path in self.folder.glob(".*") if path.name != ".lock"]
         for folder in (self.notebooks, self.records, self.partial):
             leftovers += folder.glob(".*")
-        leftovers += [path for path in self.records.glob("*.json") if path.stem not in chapters]
+        leftovers += [path for path in self.records.glob("*.json") if path.stem not in names]
         for path in leftovers:
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -123,8 +151,19 @@ def find_project(start: Path | None = None) -> Project:
     raise UsageError(f"No book found: neither {start} nor a folder above it has _toc.yml and notebooks/.")
 
 
+def read_repository(config: Path) -> Repository | None:
+    """The repository that `_config.yml` names; None where it names none, or where there is no such file."""
+    if not config.is_file():
+        return None
+    section = read_mapping(config, config.name, PlainLoader).get("repository") or {}
+    if not isinstance(section, dict) or not all(isinstance(section.get(key, ""), str) for key in ("url", "branch")):
+        raise UsageError(f"{config.name}: repository: expected `url` and `branch`, found {section!r:.80}.")
+    url = section.get("url", "").rstrip("/")
+    return Repository(url, section.get("branch") or "main") if url else None
+
+
 def read_mapping(path: Path, name: str = "", loader: Any = None) -> dict[Any, Any]:
-    """What a YAML file says, which must be a mapping; `name` is what to call the file in an error."""
+    """The content of a YAML file, which must be a mapping; `name` is what errors call the file."""
     name = name or str(path)
     try:
         content = read_yaml(path.read_text(encoding="utf-8"), loader)
@@ -155,12 +194,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of anything that JSON can say."""
+    """SHA-256 of anything that JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def write_sealed(path: Path, fields: dict[str, Any]) -> None:
-    """Write `fields` as JSON with their own digest, so that a damaged file is not taken for what it was."""
+    """Write `fields` as JSON with their own digest, so that a damaged file is recognised."""
     fields = json.loads(json.dumps(fields, default=str))
     write_atomically(path, json.dumps({**fields, "seal": digest(fields)}, indent=1) + "\n")
 

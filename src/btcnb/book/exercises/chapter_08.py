@@ -9,8 +9,7 @@ import torch
 
 from btcnb.book.exercises import ways
 from btcnb.book.exercises.rule import Check
-from btcnb.learn import NeighbourSampler, prepare
-from btcnb.learn.sampler import draw_batch
+from btcnb.learn import BatchSampler, prepare
 
 _GROUPS = {"at most 5": (0, 5), "6 to 50": (6, 50), "more than 50": (51, 10**9)}
 
@@ -42,7 +41,7 @@ def _sampling(answer: Any, run: Any, graphs: Any, config: Any, X: Any) -> str:
 
 
 def _sampled(run: Any, test: Any, some: Any, draw: int) -> Any:
-    batch = draw_batch(NeighbourSampler(test, (15, 5)), test, some, 100 + draw)
+    batch = BatchSampler(test, (15, 5)).draw(some, 100 + draw)
     hops = (batch.nodes_per_hop, batch.edges_per_hop)
     with torch.no_grad():
         return run.model(batch.x, batch.edge_index, None, None, *hops).numpy()

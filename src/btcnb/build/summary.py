@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from btcnb.book.judging import sweep
 from btcnb.book.other_chapters import chapter_pages, recorded_verdicts
 from btcnb.book.summary import Summary, readme_block, summarise
-from btcnb.build.errors import UsageError
-from btcnb.build.front import COLLAPSE, PIPELINE
-from btcnb.build.project import Output, Project
+from btcnb.build.pages import COLLAPSE, PIPELINE
+from btcnb.build.project import Output, Project, UsageError
 from btcnb.errors import DataError
 from btcnb.paper.claims import claims
 from btcnb.paper.kinds import Chapter

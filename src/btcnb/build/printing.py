@@ -1,8 +1,8 @@
-"""The print edition: the rendered book as one HTML file, which needs nothing else and which a browser turns into a PDF.
+"""The print edition: the rendered book as one HTML file, which needs nothing else, and a PDF of it.
 
 Pages follow the table of contents. Every anchor gets its page's name in front, so that no two clash and links between
-pages become links inside the file; pictures are carried inside; mathematics is set by the MathJax that the book has,
-carried inside as well. What one cannot do on paper (sliders, filters, buttons) is taken off.
+pages become links inside the file. Pictures and MathJax are carried inside. What has no use on paper (sliders, filters,
+buttons) is removed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import html
 import mimetypes
 import posixpath
 import re
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +22,8 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
-from btcnb.build.errors import BuildError
+from btcnb.build.notebooks import documents_below, load_chapters, select
+from btcnb.build.project import BuildError, Edition, Project, read_mapping, write_atomically
 
 STYLE = Path(__file__).parents[1] / "book" / "print.css"
 _MATHJAX = "_static/mathjax/tex-svg-full.js"
@@ -31,6 +35,17 @@ _ELSEWHERE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
 _LISTING = re.compile(r"(<pre\b[^>]*>)(.*?)(</pre>)", re.S)
 _LEADING = re.compile(r"<a\b|\sid=")
 _KEPT = re.compile(r"\ue000(\d+)\ue001")  # of the private use area: no page holds such letters
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_PATIENCE = 1800
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--no-pdf-header-footer",
+    "--virtual-time-budget=600000",  # of the page's own clock: mathematics is set before the page is printed
+)
 
 
 @dataclass(frozen=True)
@@ -41,12 +56,42 @@ class Part:
     documents: tuple[str, ...]
 
 
-def print_edition(folder: Path, parts: Sequence[Part], title: str, code: bool = False) -> str:
-    """One HTML file of the pages below `folder` that `parts` name.
+def print_edition(
+    project: Project,
+    preset: str = "quick",
+    edition: Edition = "full",
+    only: Sequence[str] = (),
+    code: bool = False,
+    out: Path | None = None,
+) -> Path:
+    """Write the one file of an edition that is rendered, and return its path; `only` names chapters.
 
     code: show the code that is folded on the pages
-    Raises `BuildError` for a page that is not there.
+    Raises `BuildError` where the book, or one of its pages, is not rendered.
     """
+    output = project.output(preset)
+    folder = output.html(edition)
+    if not (folder / "index.html").is_file():
+        raise BuildError(f"The book is not built at preset {preset}: run `btcnb build` first.")
+    title = str(read_mapping(project.config, project.config.name).get("title", "The book"))
+    page = out or output.folder / "print" / "book.html"
+    write_atomically(page, one_file(folder, parts(project, only), title, code))
+    return page
+
+
+def parts(project: Project, only: Sequence[str] = ()) -> list[Part]:
+    """The book's parts in the order of `_toc.yml`; with `only`, those chapters alone."""
+    toc = read_mapping(project.toc, project.toc.name)
+    found = [Part("", tuple(documents_below({"root": toc.get("root"), "chapters": toc.get("chapters", [])})))]
+    found += [Part(str(each.get("caption", "")), tuple(documents_below(each))) for each in toc.get("parts", [])]
+    if only:
+        wanted = {chapter.document for chapter in select(load_chapters(project), only)}
+        found = [Part(part.caption, tuple(name for name in part.documents if name in wanted)) for part in found]
+    return [part for part in found if part.documents]
+
+
+def one_file(folder: Path, parts: Sequence[Part], title: str, code: bool = False) -> str:
+    """One HTML file of the pages below `folder` that `parts` name; `BuildError` for a page that is not there."""
     documents = [document for part in parts for document in part.documents]
     listings: list[str] = []
     sheets = {document: _sheet(folder, document, documents, code, listings) for document in documents}
@@ -214,3 +259,29 @@ def _mathjax(folder: Path) -> str:
     text = script.read_text(encoding="utf-8").replace("</script", "<\\/script")
     calm = "window.MathJax.options.enableMenu = false; window.MathJax.svg = {fontCache: 'global'};"
     return f"<script>{settings};{calm}</script>\n<script>{text}</script>"
+
+
+def find_browser() -> str:
+    """The path of a Chromium; `BuildError` where there is none."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        raise BuildError("There is no Chromium on this machine to print with: install it, or print the HTML file.")
+    return found
+
+
+def print_pdf(page: Path, target: Path) -> None:
+    """Print the HTML file `page` into `target`; no request leaves the machine."""
+    browser = find_browser()
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "book.pdf")
+        options = [*_OPTIONS, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}"]
+        try:
+            done = subprocess.run(
+                [browser, *options, page.resolve().as_uri()], capture_output=True, timeout=_PATIENCE, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise BuildError(f"{browser} has not printed {page.name} within {_PATIENCE // 60} minutes.") from None
+        if done.returncode or not made.is_file():
+            last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
+            raise BuildError(f"{browser} could not print {page.name}: {last[0][:300]}")
+        shutil.move(made, target)
