@@ -9,7 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from btcnb.data.readers.blocks.networks import NETWORKS
+from btcnb.data.readers.scripts import NETWORKS
 
 COIN = 100_000_000
 SIGNATURE = bytes.fromhex("30440220") + b"\x11" * 32 + bytes.fromhex("0220") + b"\x22" * 32 + b"\x01"

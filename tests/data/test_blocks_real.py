@@ -1,4 +1,4 @@
-"""Raw blocks and labels on real files, where they are at hand: in `BTCNB_REAL_DATA`, or `../shared/data`."""
+"""Raw blocks and labels on real files, where they are at hand: in the folder `BTCNB_REAL_DATA`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from raw_blocks import undo_record
 
 from btcnb.data import SCRIPT_TYPES, read_blocks, read_labels
 from btcnb.data.readers import RewardWarning, scripts, sniff
-from btcnb.data.readers.blocks.networks import NETWORKS
+from btcnb.data.readers.scripts import NETWORKS
 
 PROJECT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("BTCNB_REAL_DATA") or PROJECT.parent / "shared" / "data")
+DATA = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data")
 BLOCKS, KNOWN = DATA / "mainnet-blocks", DATA / "mainnet-blocks-with-prevouts"
 HEIGHTS = (367_891, 866_342)
 
@@ -67,9 +67,7 @@ def test_another_parser_finds_the_same(blocks):
             assert other.txid().hex() == names[tx]
             mine = blocks.outputs.iloc[offsets[tx] : offsets[tx + 1]]
             assert mine["value"].tolist() == [out.value for out in other.vout]
-            told, kinds = scripts.addresses(
-                np.array([out.script_pubkey.data.hex() for out in other.vout], dtype=object)
-            )
+            told, kinds = scripts.addresses([out.script_pubkey.data for out in other.vout])
             assert [None if a < 0 else owners[a] for a in mine["address"]] == told.tolist()
             assert mine["script_type"].tolist() == kinds.tolist()
 
@@ -98,7 +96,7 @@ def test_what_a_spender_reveals_is_true(height):
     assert sniff(folder) == "blocks"
     txs = read_blocks(folder, missing="ignore")
     _, spent = oracle(height)
-    addresses, kinds = scripts.addresses(np.array([script.hex() for _, script in spent], dtype=object))
+    addresses, kinds = scripts.addresses([script for _, script in spent])
     assert txs.transactions["block_number"].unique().tolist() == [height]
     assert len(txs.inputs) == len(spent)
     known = txs.inputs["address"].to_numpy() >= 0
@@ -124,7 +122,7 @@ def test_undo_data_of_a_real_block(tmp_path, height):
         warnings.simplefilter("error")
         txs = read_blocks(tmp_path)
     assert txs.inputs["value"].tolist() == [value for value, _ in spent]
-    addresses, kinds = scripts.addresses(np.array([script.hex() for _, script in spent], dtype=object))
+    addresses, kinds = scripts.addresses([script for _, script in spent])
     assert txs.inputs["script_type"].tolist() == kinds.tolist()
     named = np.array([len(script) > 0 for _, script in spent])  # an empty script goes by its place
     assert txs.addresses[txs.inputs["address"].to_numpy()[named]].tolist() == addresses[named].tolist()

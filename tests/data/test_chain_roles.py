@@ -24,7 +24,7 @@ from btcnb.data.chain_roles import (
 from btcnb.data.intervals import SPLITS
 from btcnb.errors import DataError, ParameterError
 
-DATA = Path(os.environ.get("BTCNB_REAL_DATA") or Path(__file__).parents[3] / "shared" / "data")
+DATA = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data")
 SMALL = (12, 14, 16, 18)
 """Cuts of the chain below: blocks 11, 12, …, 19."""
 

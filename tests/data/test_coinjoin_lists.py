@@ -12,7 +12,7 @@ from builders import chain
 
 from btcnb.data.coinjoin.lists import read_emulated, read_lists
 from btcnb.data.coinjoin.scoring import COLUMNS, LEFT_OUT, score_lists, score_ordinary
-from btcnb.data.readers import archives
+from btcnb.data.readers import files
 from btcnb.errors import DataError
 
 OUTPUTS = [1_594_323, 1_594_323, 1_062_882, 1_000_000, 531_441, 50_000, 44_100]
@@ -65,7 +65,7 @@ def test_emulated_rounds_that_grow_too_much_or_hold_no_whole_values_are_refused(
     (tmp_path / "half.json.gz").write_bytes(gzip.compress(json.dumps(content).encode()))
     with pytest.raises(DataError, match=r"outputs\.value"):
         read_emulated(tmp_path / "half.json.gz")
-    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000)
+    monkeypatch.setattr(files, "MAX_PLAIN", 1_000)
     (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 10_000_000))
     with pytest.raises(DataError, match="would grow from"):
         read_emulated(tmp_path / "bomb.json.gz")

@@ -17,7 +17,7 @@ from btcnb.data.coinjoin.lists import Listed, read_lists
 from btcnb.data.coinjoin.scoring import fit_lists, score_lists
 from btcnb.data.readers import read_bitcoin_core, read_dumplings
 
-FOLDER = Path(os.environ.get("BTCNB_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "dumplings"
+FOLDER = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data") / "dumplings"
 pytestmark = pytest.mark.skipif(
     not FOLDER.is_dir(), reason="no real CoinJoins at hand: set BTCNB_REAL_DATA to the folder that holds dumplings/"
 )

@@ -12,8 +12,7 @@ from btcnb.data import SCRIPT_TYPES, detect_coinjoins
 from btcnb.data.coinjoin import PROTOCOLS
 from btcnb.data.false_merges import wrong_merges
 from btcnb.data.heuristics import heuristic_merges
-from btcnb.data.simulate.disorder import MECHANISMS, NAMES, NUMBER, Dial
-from btcnb.data.simulate.programs import LOCKTIME, RBF, SCRIPT, VERSION
+from btcnb.data.simulator.parameters import MECHANISM_NAMES, MECHANISM_NUMBER, MECHANISMS, Dial
 
 OF_STRANGERS = {
     "shared-custody",
@@ -38,8 +37,8 @@ WRITES = OF_STRANGERS | {
 def test_every_mechanism_says_what_it_is_and_where_its_rate_comes_from() -> None:
     assert len({mechanism.name for mechanism in MECHANISMS}) == len(MECHANISMS)
     assert all(mechanism.rate > 0 and mechanism.of and mechanism.source and mechanism.words for mechanism in MECHANISMS)
-    assert set(NAMES) > WRITES
-    assert NUMBER[""] == 0
+    assert set(MECHANISM_NAMES) > WRITES
+    assert MECHANISM_NUMBER[""] == 0
 
 
 def test_the_dial_scales_all_rates_and_caps_shares() -> None:
@@ -103,7 +102,7 @@ def _coins_before(world: Alone) -> dict[int, dict[int, int]]:
     before = {}
     for tx in world.found():
         payer = int(wallet[book.input_coin[np.searchsorted(book.input_tx[:rows], tx)]])
-        ready = (wallet == payer) & (book.coin_block[:coins] < book.tx[tx, 0]) & (spent >= tx)
+        ready = (wallet == payer) & (book.coin_block[:coins] < book.tx["block"][tx]) & (spent >= tx)
         before[tx] = {payer: int((ready & (book.coin_address[:coins] >= 0)).sum())}
     return before
 
@@ -164,11 +163,11 @@ def test_other_change_type_holds_two_types(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_new_software_leaves_other_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    users, marks = 400, [VERSION, LOCKTIME, RBF, SCRIPT]
+    users, marks = 400, ["version", "locktime", "rbf", "script"]
     world = Alone(monkeypatch, "new-software", 1.0)
     assert not world.found()
-    after = world.economy.world.ledger.book.programs[:users][:, marks]
-    changed = (after != world.habits[:users][:, marks]).any(axis=1)
+    after = world.economy.world.ledger.book.habits[:users]
+    changed = np.any([after[mark] != world.habits[:users][mark] for mark in marks], axis=0)
     assert 0.3 < changed.mean() < 0.7  # 1 - 1/e = 63 % are asked, and some draw what they have
     versions = _versions_of_users(world)
     assert sum(len(seen) > 1 for seen in versions.values()) > 10
@@ -176,7 +175,7 @@ def test_new_software_leaves_other_marks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_new_software_a_wallet_keeps_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Alone(monkeypatch, "new-software", 0.0)
-    assert np.array_equal(world.economy.world.ledger.book.programs, world.habits)
+    assert np.array_equal(world.economy.world.ledger.book.habits, world.habits)
     versions = _versions_of_users(world)
     assert len(versions) > 100
     assert all(len(seen) == 1 for seen in versions.values())

@@ -7,8 +7,15 @@ import pytest
 from worlds import simulated
 
 from btcnb.data import chain_measures as chain
-from btcnb.data.simulate.eras import ERAS, FIRST_OF_2020, FIRST_OF_2021, era_of
-from btcnb.data.simulate.scripts import P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG
+from btcnb.data.simulator.parameters import (
+    ERAS,
+    P2PKH,
+    P2SH_MULTISIG,
+    P2SH_P2WPKH,
+    P2WPKH,
+    P2WSH_MULTISIG,
+    era_of,
+)
 
 ECONOMIES = {
     "2019": (("train1", 0), ("train1", 1), ("train1", 2)),
@@ -31,9 +38,10 @@ def measured() -> dict[str, list[dict[str, float]]]:
 
 
 def test_blocks_belong_to_their_year() -> None:
-    assert era_of(FIRST_OF_2020 - 1).year == era_of(481_824).year == "2019"
-    assert era_of(FIRST_OF_2020).year == era_of(FIRST_OF_2021 - 1).year == "2020"
-    assert era_of(FIRST_OF_2021).year == era_of(900_000).year == "2021"
+    first_of_2020, first_of_2021 = 610_691, 663_913
+    assert era_of(first_of_2020 - 1).year == era_of(481_824).year == "2019"
+    assert era_of(first_of_2020).year == era_of(first_of_2021 - 1).year == "2020"
+    assert era_of(first_of_2021).year == era_of(900_000).year == "2021"
     assert tuple(ERAS) == chain.YEARS
 
 

@@ -4,12 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.stats import wasserstein_distance
 
 from btcnb.data import load_splits
-from btcnb.data.feature_shift import _earth_movers, dollar_correlations, feature_shift
+from btcnb.data.feature_shift import dollar_correlations, feature_shift
 from btcnb.data.features import AMOUNT_COLUMNS
 
 
@@ -90,9 +87,3 @@ def test_missing_amounts_do_not_count(graph):
 def test_without_a_price_or_without_spread_there_is_nothing_to_correlate(graph):
     assert dollar_correlations(with_amounts(graph, np.logspace(5, 8, 50), None)).isna().all().all()
     assert dollar_correlations(with_amounts(graph, np.full(50, 1e6), 10_000.0)).isna().all().all()
-
-
-@given(*[st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)] * 2)
-def test_the_distance_is_scipys(one, other):
-    ours = _earth_movers(np.sort(one), np.sort(other))
-    assert np.isclose(ours, wasserstein_distance(one, other), rtol=1e-9, atol=1e-6)

@@ -158,7 +158,7 @@ def test_a_file_without_a_hash_is_not_taken(host: str) -> None:
 
 
 def test_an_endless_record_is_cut_off(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btcnb.data.fetch._RECORD_BYTES", 100)
+    monkeypatch.setattr("btcnb.data.readers.fetch._RECORD_BYTES", 100)
     found = fetched(host, {"files": [entry()] * 10})
     assert isinstance(found, DataError) and "not readable" in str(found)
 

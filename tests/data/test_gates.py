@@ -19,7 +19,6 @@ from btcnb.data import (
     HeuristicConfig,
     SimulationConfig,
     build_graph,
-    calibration,
     coinjoin_rules,
     detect_coinjoins,
     edge_features,
@@ -33,11 +32,9 @@ from btcnb.data import (
     simulate,
 )
 from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
-from btcnb.data.chain_measures import chain_measures
 from btcnb.data.features import scale_column
 from btcnb.data.heuristics import linked_twice
 from btcnb.data.landmarks import landmark_distances
-from btcnb.data.structure import graph_structure
 from btcnb.data.union_find import UnionFind
 from btcnb.errors import BtcnbError, DataError
 
@@ -128,9 +125,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"txs": TXS, "seeds": [0], "depth": 2, "max_expanded": 3, "seed": 0, "keep_unexpanded": True},
     ),
     "simulate": (simulate, {"config": "a configuration", "progress": False}),
-    "calibration": (calibration, {"graphs": GRAPH, "chain": None, "reading": "induced"}),
-    "graph_structure": (graph_structure, {"graph": GRAPH, "reading": "incident"}),
-    "chain_measures": (chain_measures, {"txs": TXS}),
     "UnionFind": (UnionFind, {"size": 3}),
     "union": (UnionFind(5).union, {"a": [0], "b": [1]}),
     "HeuristicConfig": (HeuristicConfig, vars(HeuristicConfig())),

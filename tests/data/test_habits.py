@@ -7,25 +7,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btcnb.data.simulate.disorder import NUMBER as MECHANISM
-from btcnb.data.simulate.eras import ERAS
-from btcnb.data.simulate.habits import OTHER_SCRIPT, careless, deal, marked, wallet_habits
-from btcnb.data.simulate.programs import (
-    CHANGE,
-    CHANGE_SCRIPT,
+from btcnb.data.simulator.book import WITNESS_BYTES
+from btcnb.data.simulator.parameters import (
+    ANY,
     CHANGE_TO_MAIN,
-    LEAST,
-    LOCKTIME,
-    NUMBER,
-    PAYEE_PAYS,
+    ERAS,
+    MECHANISM_NUMBER,
+    P2PKH,
+    P2SH_P2WPKH,
+    PROGRAM_NUMBER,
     PROGRAMS,
-    RBF,
-    SCRIPT,
-    VERSION,
-    draw_user_programs,
-    program_table,
 )
-from btcnb.data.simulate.scripts import ANY, P2PKH, P2SH_P2WPKH, SCRIPT_TYPE, WITNESS_BYTES
+from btcnb.data.simulator.tables import SCRIPT_TYPE
+from btcnb.data.simulator.wallets import (
+    HABITS,
+    OTHER_SCRIPT,
+    SEGWIT,
+    deal,
+    draw_user_programs,
+    program_habits,
+    wallet_habits,
+    with_marks,
+    with_mechanisms,
+)
+
+KEPT = [name for name in HABITS.names or () if name not in ("version", "locktime", "rbf", "script")]
+"""Habits that are the program's."""
 
 weights = st.lists(st.floats(0.001, 10.0), min_size=1, max_size=60).map(np.array)
 shares = st.lists(st.floats(0.01, 1.0), min_size=1, max_size=6).map(lambda values: np.array(values) / sum(values))
@@ -49,7 +56,7 @@ def test_many_wallets_have_the_shares_to_a_thousandth() -> None:
 
 def test_what_others_hold_already_is_taken_into_account() -> None:
     """Two categories of equal share, ten wallets of weight 1; ten of the first are held: all go to the second."""
-    dealt = deal(np.random.default_rng(0), np.ones(10), np.array([0.5, 0.5]), taken=np.array([10.0, 0.0]))
+    dealt = deal(np.random.default_rng(0), np.ones(10), np.array([0.5, 0.5]), held=np.array([10.0, 0.0]))
     assert dealt.tolist() == [1] * 10
 
 
@@ -67,32 +74,35 @@ def test_wallets_have_the_marks_of_their_year(year: str) -> None:
     weight = rng.pareto(1.6, 4_000) + 0.3
     rows = wallet_habits(rng, era, programs, weight)
     kinds, expected = era.marks()
-    marks = np.column_stack([rows[:, [VERSION, LOCKTIME, RBF]], WITNESS_BYTES[rows[:, SCRIPT]] > 0])
+    marks = np.column_stack([rows["version"], rows["locktime"], rows["rbf"], WITNESS_BYTES[rows["script"]] > 0])
     held = [weight[(marks == np.array(kind)).all(axis=1)].sum() / weight.sum() for kind in kinds]
     assert held == pytest.approx(expected, abs=0.02)
-    kept = [column for column in range(rows.shape[1]) if column not in (VERSION, LOCKTIME, RBF, SCRIPT)]
-    assert np.array_equal(rows[:, kept], program_table()[programs][:, kept])  # the rest is the program's
+    assert np.array_equal(rows[KEPT], program_habits()[programs][KEPT])
 
 
 def test_coinjoin_wallets_keep_their_own_marks_and_tills_hand_out_every_type() -> None:
     rng = np.random.default_rng(2)
     names = ["wasabi", "samourai", "joinmarket", "deposits", "home", "web-legacy"]
-    programs = np.array([NUMBER[name] for name in names])
+    programs = np.array([PROGRAM_NUMBER[name] for name in names])
     rows = wallet_habits(rng, ERAS["2020"], programs, np.ones(len(names)))
     own = [place for place, program in enumerate(programs) if PROGRAMS[program].marked]
     assert own == [0, 1, 2]
-    assert np.array_equal(rows[own], program_table()[programs[own]])
-    assert (rows[:, SCRIPT] == ANY).tolist() == [False, False, False, True, True, False]
+    assert np.array_equal(rows[own], program_habits()[programs[own]])
+    assert (rows["script"] == ANY).tolist() == [False, False, False, True, True, False]
 
 
 def test_a_careless_wallet_changes_one_habit() -> None:
-    rows = program_table()[[NUMBER["web-legacy"]] * 5]
+    rows = program_habits()[[PROGRAM_NUMBER["web-legacy"]] * 5]
     names = ["", "fixed-change", "fee-from-payee", "overspending", "other-change-type"]
-    told = careless(rows, np.array([MECHANISM[name] for name in names]))
-    differs = [np.flatnonzero(new != old).tolist() for new, old in zip(told, rows, strict=True)]
-    assert differs == [[], [CHANGE], [PAYEE_PAYS], [LEAST], [CHANGE_SCRIPT]]
-    assert told[1, CHANGE] == CHANGE_TO_MAIN
-    assert told[4, CHANGE_SCRIPT] == OTHER_SCRIPT[P2PKH] == P2SH_P2WPKH
+    habits = with_mechanisms(rows, np.array([MECHANISM_NUMBER[name] for name in names]))
+    differs = [[n for n in HABITS.names or () if new[n] != old[n]] for new, old in zip(habits, rows, strict=True)]
+    assert differs == [[], ["change"], ["payee_pays_fee"], ["least_inputs"], ["change_script"]]
+    assert habits["change"][1] == CHANGE_TO_MAIN
+    assert habits["change_script"][4] == OTHER_SCRIPT[P2PKH] == P2SH_P2WPKH
+
+
+def test_segwit_scripts_are_those_with_a_witness() -> None:
+    assert np.array_equal(SEGWIT, WITNESS_BYTES > 0)
 
 
 def test_the_other_type_of_change_shows_on_the_chain() -> None:
@@ -101,8 +111,7 @@ def test_the_other_type_of_change_shows_on_the_chain() -> None:
 
 
 def test_new_marks_leave_everything_else_alone() -> None:
-    rows = program_table()[[NUMBER["single-address"]] * 300]
-    told = marked(np.random.default_rng(0), ERAS["2021"], rows, np.ones(300))
-    kept = [column for column in range(rows.shape[1]) if column not in (VERSION, LOCKTIME, RBF, SCRIPT)]
-    assert np.array_equal(told[:, kept], rows[:, kept])
-    assert len(np.unique(told[:, VERSION])) == 2
+    rows = program_habits()[[PROGRAM_NUMBER["single-address"]] * 300]
+    habits = with_marks(np.random.default_rng(0), ERAS["2021"], rows, np.ones(300))
+    assert np.array_equal(habits[KEPT], rows[KEPT])
+    assert len(np.unique(habits["version"])) == 2

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import simulated
 
-from btcnb.data.simulate.disorder import Dial
-from btcnb.data.simulate.labels import address_labels
-from btcnb.data.simulate.world import Registry
+from btcnb.data.simulator.parameters import Dial
+from btcnb.data.simulator.tables import address_labels
+from btcnb.data.simulator.wallets import Registry
 
 SERVICES, HELD = 40, 500
 
@@ -29,7 +31,10 @@ def labels(share: float, **rates: float) -> tuple[np.ndarray, np.ndarray]:
     """Label and true name of every address of a service, shape (services, addresses each)."""
     registry, owner = economy()
     dial = Dial(1.0)
-    dial._rate = {name: rates.get(name.replace("-", "_"), 0.0) for name in dial._rate}
+    dial.mechanisms = {
+        name: replace(mechanism, rate=rates.get(name.replace("-", "_"), 0.0))
+        for name, mechanism in dial.mechanisms.items()
+    }
     told = address_labels(np.random.default_rng(5), registry, owner, share, dial)
     assert set(told[SERVICES * HELD :]) == {""}  # nobody labels private people
     names = np.array(registry.names, dtype=object)[owner]

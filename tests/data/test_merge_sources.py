@@ -12,7 +12,7 @@ from btcnb.data import SimulationConfig, Transactions, heuristic_merges, simulat
 from btcnb.data.against_owners import components
 from btcnb.data.collapses import marked
 from btcnb.data.merge_sources import HOSTED, mechanism_of_merges, merge_sources, right_part, words_of
-from btcnb.data.simulate.disorder import MECHANISMS
+from btcnb.data.simulator.parameters import MECHANISMS
 
 
 def telling(txs: Transactions, mechanism: list[str], kinds: dict[str, str] | None = None) -> Transactions:

@@ -7,9 +7,8 @@ import zipfile
 
 import pytest
 
-from btcnb.data.readers import archives
-from btcnb.data.readers.archives import members
-from btcnb.data.readers.atomic import replacing
+from btcnb.data.readers import files
+from btcnb.data.readers.files import members, replacing
 from btcnb.errors import DataError
 
 
@@ -55,7 +54,7 @@ def test_a_zip_that_tries_to_leave_its_folder_is_refused(tmp_path, name):
 def test_a_zip_bomb_is_refused(tmp_path, monkeypatch):
     zipped(tmp_path / "bomb.zip", {"zeros.txt": b"0" * 5_000_000})
     assert len(members(tmp_path / "bomb.zip")) == 1  # small enough to be harmless
-    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000_000)
+    monkeypatch.setattr(files, "MAX_PLAIN", 1_000_000)
     with pytest.raises(DataError, match=r"would grow from .* to 5000000 bytes"):
         members(tmp_path / "bomb.zip")
 

@@ -11,7 +11,7 @@ from builders import BTC, RBF, chain
 from core_blocks import blocks, save
 
 from btcnb.data import SCRIPT_TYPES, Transactions
-from btcnb.data.readers import MissingOutputsWarning, attach_wallets, read_bitcoin_core, read_wallet_owners
+from btcnb.data.readers import MissingOutputsWarning, attach_wallets, read_bitcoin_core
 from btcnb.errors import DataError
 
 
@@ -159,12 +159,11 @@ def test_wallets_tell_the_true_owners(tmp_path):
     assert dict(zip(txs.addresses, txs.truth.owner, strict=True)) == {"pool": 0, "alice": -1, "pool2": 0, "bob": 1}
     assert txs.truth.entities["name"].tolist() == ["w0", "w1"]
     assert read_bitcoin_core(folder, wallets=False).truth is None
-    owners = read_wallet_owners(folder)
-    assert owners == read_wallet_owners(folder / "wallets_info.json")
+    owners = {address: wallet for wallet, keys in wallets.items() for address in keys}
     assert attach_wallets(story(), owners).truth.owner.tolist() == txs.truth.owner.tolist()
     listed = {wallet: [{"address": address} for address in keys] for wallet, keys in wallets.items()}
     (folder / "wallets_info.json").write_text(json.dumps(listed))
-    assert read_wallet_owners(folder) == owners
+    assert read_bitcoin_core(folder).truth.owner.tolist() == txs.truth.owner.tolist()
 
 
 @pytest.mark.parametrize(
@@ -176,11 +175,7 @@ def test_wallets_tell_the_true_owners(tmp_path):
     ],
 )
 def test_a_broken_wallet_file_is_named(tmp_path, content, message):
+    (tmp_path / "block.json").write_text(json.dumps(blocks(story(), 3)))
     (tmp_path / "wallets_info.json").write_text(content)
     with pytest.raises(DataError, match=message):
-        read_wallet_owners(tmp_path)
-
-
-def test_no_wallet_file(tmp_path):
-    with pytest.raises(DataError, match=r"no wallets_info\.json is there"):
-        read_wallet_owners(tmp_path)
+        read_bitcoin_core(tmp_path)

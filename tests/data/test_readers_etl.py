@@ -154,8 +154,8 @@ def test_parts_in_a_folder_or_zip_equal_one_file(tmp_path):
 def test_small_chunks_equal_one_shot(tmp_path, monkeypatch):
     for suffix in FORMATS:
         write_etl(story(), tmp_path / f"s.{suffix}")
-    monkeypatch.setattr("btcnb.data.readers.etl_json.LINES_A_PART", 2)
-    monkeypatch.setattr("btcnb.data.readers.etl_parquet.ROWS_A_PART", 2)
+    monkeypatch.setattr("btcnb.data.readers.etl.LINES_A_PART", 2)
+    monkeypatch.setattr("btcnb.data.readers.etl.ROWS_A_PART", 2)
     monkeypatch.setattr("btcnb.data.readers.etl_write.ROWS_A_GROUP", 2)
     for suffix in FORMATS:
         same(read_etl(tmp_path / f"s.{suffix}"), story())

@@ -33,20 +33,16 @@ from btcnb.data import (
     read_dumplings,
     read_etl,
     read_release,
-    read_wallet_owners,
     write_etl,
     write_release,
 )
-from btcnb.data.readers import READERS, RepeatedTransactionsWarning, archives, sniff
-from btcnb.data.release import read_release_splits
+from btcnb.data.readers import READERS, RepeatedTransactionsWarning, files, node, sniff
 from btcnb.errors import BtcnbError, DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 often = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 READ = {name: reader.read for name, reader in READERS.items()} | {
     "release": read_release,
-    "splits": read_release_splits,
-    "wallets": read_wallet_owners,
     "sniff": sniff,
 }
 
@@ -145,7 +141,7 @@ flips = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6)
 @often
 @given(flips, st.just(1.0) | st.floats(0, 1))
 def test_flipped_and_missing_bytes(tmp_path, good, name, changes, cut):
-    readers = {"wallets_info.json": ["wallets"], "WasabiCoinJoins.txt": ["dumplings"], "z.zip": ["core", "dumplings"]}
+    readers = {"wallets_info.json": ["core"], "WasabiCoinJoins.txt": ["dumplings"], "z.zip": ["core", "dumplings"]}
     readers |= {"block.json": ["core"], "nodes.csv": ["release"], "clusters.parquet": ["release"]}
     for other in ("nodes", "edges", "clusters") if readers.get(name) == ["release"] else ():
         suffix = Path(name).suffix
@@ -307,7 +303,7 @@ def put(path, value):
         (put((0, "hash"), ["x"]), "hash: ['x'] stands where text belongs"),
         (put((1, "outputs", 0, "type"), ["x"]), "outputs[0].type"),
         (put((1, "outputs", 0, "addresses"), [["x"]]), "is no list of texts"),
-        (put((1, "outputs", 0, "addresses"), ["\ud800"]), "codec can't encode"),
+        (put((1, "outputs", 0, "addresses"), ["\ud800"]), "addresses: holds text that is no Unicode"),
     ],
 )
 def test_what_no_chain_holds_is_refused(tmp_path, change, message):
@@ -531,6 +527,29 @@ def test_a_table_cut_anywhere_is_refused(tmp_path, keep):
         read_release(folder)
 
 
+# Faults of our own --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [AttributeError, TypeError, MemoryError, KeyError, ZeroDivisionError])
+@pytest.mark.parametrize(
+    ("name", "reader", "place"),
+    [
+        ("t.jsonl", "etl", "etl.assemble"),
+        ("t.parquet", "etl", "etl._part"),
+        ("block.json", "core", "core.assemble"),
+        ("WasabiCoinJoins.txt", "dumplings", "dumplings._fill_positions"),
+    ],
+)
+def test_a_fault_of_our_own_is_not_blamed_on_the_file(tmp_path, good, monkeypatch, name, reader, place, fault):
+    def broken(*_args, **_options):
+        raise fault("a bug")
+
+    (tmp_path / name).write_bytes(good[name])
+    monkeypatch.setattr(f"btcnb.data.readers.{place}", broken)
+    with pytest.raises(fault, match="a bug"):
+        READ[reader](tmp_path / name)
+
+
 # Unpacking --------------------------------------------------------------------------------------------------------
 
 
@@ -539,7 +558,7 @@ def test_what_grows_too_much_is_refused_while_it_grows(tmp_path, monkeypatch):
     bomb = tmp_path / "t.json.gz"
     bomb.write_bytes(gzip.compress(line + b" " * 5_000_000))
     assert len(read_etl(bomb)) == 1
-    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000_000)
+    monkeypatch.setattr(files, "MAX_PLAIN", 1_000_000)
     for read in (read_etl, read_bitcoin_core, sniff):
         if read is not sniff:
             with pytest.raises(DataError, match=r"would grow from \d+ to \d+ bytes or more; if you trust it"):
@@ -552,7 +571,7 @@ def test_what_grows_too_much_is_refused_while_it_grows(tmp_path, monkeypatch):
 
 
 def test_a_zip_of_many_is_counted_as_a_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MAX_PLAIN", 1_000_000)
+    monkeypatch.setattr(files, "MAX_PLAIN", 1_000_000)
     with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(5):
             archive.writestr(f"{number}.txt", b"0" * 900_000)
@@ -561,7 +580,7 @@ def test_a_zip_of_many_is_counted_as_a_whole(tmp_path, monkeypatch):
 
 
 def test_few_bytes_of_parquet_that_stand_for_very_many_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives, "MAX_PLAIN", 100_000)
+    monkeypatch.setattr(files, "MAX_PLAIN", 100_000)
     rows = 2_000_000
     table = pa.table({"hash": pa.nulls(rows, pa.string()), "block_number": pa.nulls(rows, pa.int64())})
     pq.write_table(table.append_column("outputs", pa.nulls(rows, pa.list_(pa.int64()))), tmp_path / "t.parquet")
@@ -605,7 +624,7 @@ def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog, mon
     caplog.set_level(logging.DEBUG)
     for waiting in ("socket.socket.connect", "socket.getaddrinfo", "time.sleep"):  # neither tried nor tried again
         monkeypatch.setattr(waiting, lambda *args, waiting=waiting, **options: pytest.fail(f"{waiting} was called"))
-    for call in (read_bitcoin_core, Node, Node.at, read_etl, sniff, read_release, read_dumplings, read_wallet_owners):
+    for call in (read_bitcoin_core, Node, Node.at, read_etl, sniff, read_release, read_dumplings):
         with pytest.raises(BtcnbError) as error:
             call(url)
         seen = [error.value, error.value.__cause__, error.value.__context__]
@@ -618,7 +637,7 @@ def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog, mon
 @pytest.mark.parametrize("url", [f"Http://bob:{SECRET}@127.0.0.1:1", f"  http://bob:{SECRET}@127.0.0.1:1 "])
 def test_an_oddly_written_address_is_understood(url, caplog, monkeypatch):
     caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("btcnb.data.readers.rpc.time.sleep", lambda _: None)
+    monkeypatch.setattr("time.sleep", lambda _: None)
     assert (Node(url).url, Node(url).user, Node(url).password) == ("http://127.0.0.1:1", "bob", SECRET)
     with pytest.raises(DataError, match=r"http://127.0.0.1:1: getblockcount: no answer") as error:
         read_bitcoin_core(url)
@@ -708,18 +727,21 @@ ONE = [{"id": 0, "result": HASH, "error": None}]
         [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 0, "time": 1, "tx": [{"vin": None}]}}],
     ],
 )
-def test_strange_answers_are_one_clear_error(answers, tmp_path):
+def test_strange_answers_are_one_clear_error(answers, tmp_path, monkeypatch):
+    monkeypatch.setattr(node, "RETRIES", 1)
+    monkeypatch.setattr(node, "BACKOFF", 0)
     with talking(*map(http, answers)) as url, pytest.raises(DataError) as error:
-        read_bitcoin_core(Node(url, timeout=5, retries=1, backoff=0), cache=tmp_path / "cache")
+        read_bitcoin_core(Node(url, timeout=5), cache=tmp_path / "cache")
     assert "\n" not in str(error.value)
     assert not list(tmp_path.rglob("*.part"))
 
 
 @often
 @given(odd)
-def test_any_answer(value):
+def test_any_answer(monkeypatch, value):
+    monkeypatch.setattr(node, "RETRIES", 0)
     with talking(http({"result": value}), http(value)) as url:
-        harmless(read_bitcoin_core, Node(url, timeout=5, retries=0))
+        harmless(read_bitcoin_core, Node(url, timeout=5))
 
 
 # Which reader -----------------------------------------------------------------------------------------------------

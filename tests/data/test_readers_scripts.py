@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from embit import bech32
 from embit.networks import NETWORKS
 from embit.script import Script
 
 from btcnb.data import SCRIPT_TYPES
+from btcnb.data.readers.scripts import NETWORKS as OUR_NETWORKS
 from btcnb.data.readers.scripts import addresses, script_type
 
 GENERATOR_X = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
@@ -31,7 +33,7 @@ EXAMPLES = {  # script -> (type, mainnet address); BIP 173, BIP 350 and the gene
 
 @pytest.mark.parametrize(("script", "expected"), EXAMPLES.items())
 def test_published_examples(script, expected):
-    found, types = addresses(np.array([script], dtype=object))
+    found, types = addresses([bytes.fromhex(script)])
     assert (SCRIPT_TYPES[types[0]], found[0]) == expected
 
 
@@ -46,16 +48,28 @@ def test_published_examples(script, expected):
         ("51", "nonstandard"),
         ("", "nonstandard"),
         ("0014abcd", "nonstandard"),
-        (f"5220{GENERATOR_X}", "nonstandard"),  # a witness version nobody uses yet
     ],
 )
 def test_other_scripts_keep_their_hex_except_nulldata(script, kind):
-    assert SCRIPT_TYPES[script_type(script)] == kind
-    found, _ = addresses(np.array([script], dtype=object))
+    assert SCRIPT_TYPES[script_type(bytes.fromhex(script))] == kind
+    found, _ = addresses([bytes.fromhex(script)])
     assert found[0] == (None if kind == "nulldata" else script)
 
 
-def test_the_batch_encoder_agrees_with_embit():
+@pytest.mark.parametrize("network", ["main", "test", "regtest"])
+def test_a_witness_version_nobody_uses_yet_has_an_address(network):
+    """BIP 350; the script's type stays nonstandard."""
+    script = bytes.fromhex(f"5220{GENERATOR_X}")
+    mine = {"test": "testnet4"}.get(network, network)
+    found, types = addresses([script], OUR_NETWORKS[mine])
+    assert (found[0], SCRIPT_TYPES[types[0]]) == (
+        bech32.encode(NETWORKS[network]["bech32"], 2, script[2:]),
+        "nonstandard",
+    )
+
+
+@pytest.mark.parametrize("network", ["main", "test", "regtest"])
+def test_the_batch_encoder_agrees_with_embit(network):
     draw = np.random.default_rng(5)
 
     def noise(size: int) -> str:
@@ -64,10 +78,11 @@ def test_the_batch_encoder_agrees_with_embit():
     shapes = [("76a914", 20, "88ac"), ("a914", 20, "87"), ("0014", 20, ""), ("0020", 32, ""), ("5120", 32, "")]
     scripts = [f"{head}{noise(size)}{tail}" for _ in range(40) for head, size, tail in shapes]
     scripts += [f"0014{'00' * 20}", f"0014{'ff' * 20}", f"76a914{'00' * 20}88ac", scripts[0]]
-    found, _ = addresses(np.array(scripts, dtype=object))
-    assert found.tolist() == [Script(bytes.fromhex(script)).address(NETWORKS["main"]) for script in scripts]
+    ours = OUR_NETWORKS[{"test": "testnet4"}.get(network, network)]
+    found, _ = addresses([bytes.fromhex(script) for script in scripts], ours)
+    assert found.tolist() == [Script(bytes.fromhex(script)).address(NETWORKS[network]) for script in scripts]
 
 
 def test_no_scripts_no_addresses():
-    found, types = addresses(np.array([], dtype=object))
+    found, types = addresses([])
     assert (len(found), len(types)) == (0, 0)

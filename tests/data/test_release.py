@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from builders import BTC, chain
 
-from btcnb.data import AddressGraph, build_graph, read_release, read_release_splits, write_release
+from btcnb.data import AddressGraph, build_graph, read_release, write_release
 from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.readers import release_splits
 from btcnb.errors import DataError, ParameterError
 
 FORMATS = ("csv", "csv.gz", "parquet")
@@ -85,9 +86,7 @@ def test_splits_have_a_folder_each(tmp_path):
     assert sorted(folder.name for folder in path.iterdir()) == ["train1", "valid"]
     same(read_release(path, "valid"), graphs["valid"])
     same(read_release(path / "train1"), graphs["train1"])
-    back = read_release_splits(path)
-    assert list(back) == ["train1", "valid"]
-    same(back["valid"], graphs["valid"])
+    assert release_splits(path) == ("train1", "valid")
     with pytest.raises(DataError, match="split: there are 2: train1, valid; name one of them"):
         read_release(path)
     with pytest.raises(DataError, match="'test' is not there; it has 'train1', 'valid'"):
@@ -119,8 +118,8 @@ def test_tables_are_found_by_their_columns_in_any_layout(tmp_path, layout):
         for file in folder.rglob("*.*"):
             archive.write(file, file.relative_to(folder))
     for place in (folder, tmp_path / "release.zip"):
-        found = read_release_splits(place)
-        assert list(found) == ["test", "train_1"]
+        assert release_splits(place) == ("test", "train_1")
+        found = {split: read_release(place, split) for split in release_splits(place)}
         for split, one in graphs.items():
             for table in ("nodes", "edges", "clusters"):
                 pd.testing.assert_frame_equal(getattr(found[split], table), getattr(one, table), check_dtype=False)
@@ -246,7 +245,7 @@ def test_a_broken_sidecar_is_named(tmp_path):
     told = json.loads(good)
     told["dtypes"]["edges"]["a"] = "datetime64[ns]"
     (folder / "meta.json").write_text(json.dumps(told))
-    with pytest.raises(DataError, match=r"edges\.csv: edges: cannot be read"):
+    with pytest.raises(DataError, match=r"meta\.json: dtypes: names what is no type of a column"):
         read_release(folder)
     (folder / "meta.json").write_text(good)
     (folder / "truth.csv").write_text("node_id,owner\n0,1\n")
@@ -272,7 +271,7 @@ def test_writing_replaces_a_release_and_nothing_else(tmp_path):
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
     path = write_release(graph(), tmp_path / "g")
-    monkeypatch.setattr("btcnb.data.release.json.dumps", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("btcnb.data.readers.release.json.dumps", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_release(graph(3), path)
     monkeypatch.undo()
@@ -284,7 +283,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
 
 
 def test_wrong_parameters(tmp_path):
-    with pytest.raises(ParameterError, match="format: 'xlsx'"):
+    with pytest.raises(ParameterError, match="format is 'xlsx'"):
         write_release(graph(), tmp_path / "g", "xlsx")
     with pytest.raises(ParameterError, match="cannot name a folder"):
         write_release({"../up": graph()}, tmp_path / "g")
@@ -298,3 +297,17 @@ def test_equal_graphs_make_equal_bytes(tmp_path):
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
     assert gzip.decompress((tmp_path / "one" / "clusters.csv.gz").read_bytes()).startswith(b"node_id,alias\n")
     assert len(EDGE_COLUMNS) + len(CLUSTER_COLUMNS) == 10
+
+
+@pytest.mark.parametrize("name", ["start_block", "end_block"])
+def test_a_height_that_is_null_is_refused(tmp_path, name):
+    """Features count blocks from it; an unknown price is fine, because features can do without."""
+    folder = write_release(graph(), tmp_path / "g")
+    told = json.loads((folder / "meta.json").read_text())
+    told["meta"] |= {"price_usd": None, name: None}
+    (folder / "meta.json").write_text(json.dumps(told))
+    with pytest.raises(DataError, match=rf"meta\.json: meta\.{name}: None is not a number from 0 on; fix or delete it"):
+        read_release(folder)
+    del told["meta"][name]
+    (folder / "meta.json").write_text(json.dumps(told))
+    assert read_release(folder).meta["price_usd"] is None

@@ -15,8 +15,8 @@ from worlds import payers_differ, simulated
 
 from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
 from btcnb.data.intervals import SPLITS
-from btcnb.data.simulate.amounts import DAILY_VOLATILITY, Money, subsidy
-from btcnb.data.simulate.economy import Economy
+from btcnb.data.simulator.economy import Economy
+from btcnb.data.simulator.world import AMOUNTS, Money, subsidy
 from btcnb.errors import ParameterError
 
 DUST = 546
@@ -215,7 +215,7 @@ def test_the_price_moves_as_much_in_a_day_as_it_should() -> None:
         for _ in range(144):
             money.next_block()
         moves.append(np.log(money.satoshi_per_usd / 10_000.0))
-    assert np.std(moves) == pytest.approx(DAILY_VOLATILITY, rel=0.15)
+    assert np.std(moves) == pytest.approx(AMOUNTS.daily_volatility, rel=0.15)
     assert np.mean(moves) == pytest.approx(0.0, abs=0.007)  # four standard errors
 
 
@@ -253,7 +253,7 @@ def test_provenance_says_that_the_data_is_simulated(tiny: Transactions) -> None:
         ({"largest_batch": 10_000}, "largest_batch"),
         ({"wasabi_peers": (60, 20)}, "wasabi_peers"),
         ({"wasabi2_inputs": 50}, "wasabi2_inputs"),
-        ({"coinjoins": CoinJoinRates(whirlpool=-1.0)}, "coinjoins.whirlpool"),
+        ({"coinjoins": {"whirlpool": -1.0}}, "coinjoins.whirlpool"),
         ({"coinjoins": 0.5}, "coinjoins"),
         ({"start_block": 100}, "start_block"),
         ({"disorder": -0.1}, "disorder"),

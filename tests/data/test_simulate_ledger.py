@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from btcnb.data.simulate.coins import hash_word
-from btcnb.data.simulate.disorder import NUMBER as MECHANISM
-from btcnb.data.simulate.ledger import TX_FIELDS, Ledger
-from btcnb.data.simulate.orders import OP_RETURN, PAYJOIN, SWEEP, Orders
-from btcnb.data.simulate.programs import CHANGE, CHANGE_SCRIPT, CHANGE_TO_MAIN, LEAST, NUMBER, PAYEE_PAYS
-from btcnb.data.simulate.scripts import P2WPKH
-from btcnb.data.simulate.spending import LEAST_OUTPUT, SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF
+from btcnb.data.simulator.book import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF, hash_word
+from btcnb.data.simulator.ledger import Ledger, Orders
+from btcnb.data.simulator.parameters import CHANGE_TO_MAIN, MECHANISM_NUMBER, P2WPKH, PROGRAM_NUMBER, SELECT_BEST
+from btcnb.data.simulator.spending import LEAST_OUTPUT, OP_RETURN, PAYJOIN, SWEEP
 
 HEIGHT = 600_000
 
@@ -20,7 +17,7 @@ class Town:
     """Two wallets: 0 (the payer, with the given program and coins) and 1 (the payee)."""
 
     def __init__(self, program: str, coins: list[int], payee: str = "web-legacy", rate: float = 10.0) -> None:
-        programs = np.array([NUMBER[program], NUMBER[payee]], dtype=np.int64)
+        programs = np.array([PROGRAM_NUMBER[program], PROGRAM_NUMBER[payee]], dtype=np.int64)
         self.ledger = Ledger(np.random.default_rng(0), programs)
         self.ledger.height = HEIGHT
         self.ledger.endow(self.ledger.receive_addresses(np.zeros(len(coins), dtype=np.int64)), np.array(coins))
@@ -30,7 +27,8 @@ class Town:
         return [bool(done) for done in self.ledger.execute(self.orders.table())]
 
     def transaction(self, tx: int = 0) -> dict[str, int]:
-        return dict(zip(TX_FIELDS, self.ledger.book.tx[tx].tolist(), strict=True))
+        row = self.ledger.book.tx[tx]
+        return {name: int(row[name]) for name in row.dtype.names}
 
     def spent(self) -> list[int]:
         return self.ledger.book.input_coin[: self.ledger.book.counts[2]].tolist()
@@ -41,14 +39,14 @@ class Town:
         rows = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == tx]
         return [(int(book.address_wallet[book.coin_address[c]]), int(book.coin_value[c])) for c in rows]
 
-    def habit(self, column: int, value: int) -> None:
+    def habit(self, name: str, value: int) -> None:
         """Give the payer's program another habit."""
-        self.ledger.book.programs[self.ledger.book.wallet_program[0], column] = value
+        self.ledger.book.habits[name][self.ledger.book.wallet_habits[0]] = value
 
 
 def test_a_payment_spends_the_smallest_sufficient_coin_and_returns_change() -> None:
     town = Town("hardware-wrapped", [900_000, 200_000, 500_000])
-    town.ledger.book.programs[NUMBER["hardware-wrapped"], 7] = 2  # this wallet looks for the best coin
+    town.habit("selection", SELECT_BEST)
     town.orders.pay(0, wallet=1, value=150_000)
     assert town.run() == [True]
     assert town.spent() == [1]
@@ -184,7 +182,7 @@ def test_bip69_orders_inputs_by_hash_and_outputs_by_value() -> None:
 
 def test_where_the_payee_bears_the_fee_the_change_stays_round() -> None:
     town = Town("hardware-wrapped", [1_000_000])
-    town.habit(PAYEE_PAYS, 1)
+    town.habit("payee_pays_fee", 1)
     town.orders.pay(0, wallet=1, value=300_000)
     assert town.run() == [True]
     assert town.outputs() == [(1, 300_000 - town.transaction()["fee"]), (0, 700_000)]
@@ -192,7 +190,7 @@ def test_where_the_payee_bears_the_fee_the_change_stays_round() -> None:
 
 def test_a_payee_who_could_not_bear_the_fee_gets_the_stated_amount() -> None:
     town = Town("hardware-wrapped", [1_000_000], rate=30.0)
-    town.habit(PAYEE_PAYS, 1)
+    town.habit("payee_pays_fee", 1)
     town.orders.pay(0, wallet=1, value=2_000)
     assert town.run() == [True]
     assert town.outputs() == [(1, 2_000), (0, 998_000 - town.transaction()["fee"])]
@@ -201,7 +199,7 @@ def test_a_payee_who_could_not_bear_the_fee_gets_the_stated_amount() -> None:
 @pytest.mark.parametrize(("coins", "spent"), [([900_000, 200_000, 500_000], [0, 1]), ([900_000], [0])])
 def test_overspending_takes_a_second_coin_if_there_is_one(coins: list[int], spent: list[int]) -> None:
     town = Town("web-legacy", coins)
-    town.habit(LEAST, 2)
+    town.habit("least_inputs", 2)
     town.orders.pay(0, wallet=1, value=150_000)
     assert town.run() == [True]
     assert sorted(town.spent()) == spent
@@ -209,7 +207,7 @@ def test_overspending_takes_a_second_coin_if_there_is_one(coins: list[int], spen
 
 def test_fixed_change_returns_to_one_address_while_payees_get_fresh_ones() -> None:
     town = Town("web-legacy", [500_000] * 4)
-    town.habit(CHANGE, CHANGE_TO_MAIN)
+    town.habit("change", CHANGE_TO_MAIN)
     for _ in range(3):
         town.orders.pay(0, wallet=1, value=150_000)
     assert town.run() == [True] * 3
@@ -221,7 +219,7 @@ def test_fixed_change_returns_to_one_address_while_payees_get_fresh_ones() -> No
 
 def test_change_of_another_type() -> None:
     town = Town("web-legacy", [500_000])
-    town.habit(CHANGE_SCRIPT, P2WPKH)
+    town.habit("change_script", P2WPKH)
     town.orders.pay(0, wallet=1, value=150_000)
     town.run()
     book = town.ledger.book
@@ -235,7 +233,7 @@ def payjoin(with_coin: bool) -> Town:
     town = Town("hardware-wrapped", [200_000])
     if with_coin:
         town.ledger.endow(town.ledger.receive_addresses(np.array([1])), np.array([77_000]))
-    town.orders.pay(0, wallet=1, value=50_000, mode=PAYJOIN, companion=1, mechanism=MECHANISM["payjoin"])
+    town.orders.pay(0, wallet=1, value=50_000, mode=PAYJOIN, companion=1, mechanism=MECHANISM_NUMBER["payjoin"])
     assert town.run() == [True]
     return town
 
@@ -245,7 +243,7 @@ def test_in_a_payjoin_the_payee_gets_its_coin_back_on_top() -> None:
     tx = town.transaction()
     assert sorted(town.spent()) == [0, 1]
     assert town.outputs() == [(1, 127_000), (0, 150_000 - tx["fee"])]
-    assert tx["mechanism"] == MECHANISM["payjoin"]
+    assert tx["mechanism"] == MECHANISM_NUMBER["payjoin"]
 
 
 def test_a_payee_without_a_coin_is_just_paid() -> None:
@@ -257,7 +255,7 @@ def test_a_payee_without_a_coin_is_just_paid() -> None:
 
 def test_whoever_keeps_the_coins_of_an_address_spends_them() -> None:
     """Wallet 1 shows an address of its account with wallet 0, which sweeps it with its own."""
-    programs = np.array([NUMBER["web-legacy"], NUMBER["web-legacy"], NUMBER["web-legacy"]], dtype=np.int64)
+    programs = np.full(3, PROGRAM_NUMBER["web-legacy"], dtype=np.int64)
     town = Town("web-legacy", [])
     town.ledger = Ledger(np.random.default_rng(0), programs, keepers=np.array([0, 0, 2]))
     town.ledger.height = HEIGHT
@@ -266,4 +264,4 @@ def test_whoever_keeps_the_coins_of_an_address_spends_them() -> None:
     town.orders.pay(0, wallet=2, mode=SWEEP, most_inputs=10)
     assert town.run() == [True]
     assert sorted(town.spent()) == [0, 1]
-    assert town.transaction()["mechanism"] == MECHANISM["hosted-address"]
+    assert town.transaction()["mechanism"] == MECHANISM_NUMBER["hosted-address"]

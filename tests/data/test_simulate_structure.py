@@ -8,8 +8,7 @@ from worlds import simulated
 
 from btcnb.data import Transactions, sample_from_coinbase, simulate
 from btcnb.data.chain_measures import MARKS, PAID_BACK, SHAPES, chain_measures, real_chain
-from btcnb.data.simulate.eras import ERAS
-from btcnb.data.simulate.rates import ROUND_DIGITS
+from btcnb.data.simulator.parameters import ERAS, numbers
 
 TOLERANCE = 6.0
 """Points of per cent by which shares may differ from those of real blocks: a chain of a hundredth of the size."""
@@ -55,7 +54,7 @@ def test_payments_are_as_round_as_on_the_real_chain(quick: Transactions) -> None
     change = quick.outputs["value"].to_numpy()[rows + quick.truth.change[two]]
     paying = payment > 0
     aimed = ERAS["2019"].roundness()
-    shares = [(payment[paying] % 10**digits == 0).mean() for digits in ROUND_DIGITS]
+    shares = [(payment[paying] % 10**digits == 0).mean() for digits in numbers("amounts").round_digits]
     assert shares[:4] == pytest.approx(aimed[:4], abs=0.1)
     assert (np.diff(shares) <= 0).all()
     assert (change % 1_000 == 0).mean() < 0.02

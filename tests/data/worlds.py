@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from btcnb.data import SimulationConfig, Transactions, simulate
-from btcnb.data.simulate import disorder
-from btcnb.data.simulate.economy import Economy
-from btcnb.data.simulate.tables import to_transactions
+from btcnb.data.simulator import parameters
+from btcnb.data.simulator.economy import Economy
+from btcnb.data.simulator.tables import to_transactions
 
 TOWN = replace(
     SimulationConfig.preset("tiny"),
@@ -43,12 +43,12 @@ class Alone:
     """A world in which one mechanism works, at a rate of one's choice, and all others rest."""
 
     def __init__(self, patch: pytest.MonkeyPatch, name: str, rate: float, **changes: Any) -> None:
-        chosen = [replace(entry, rate=rate if entry.name == name else 0.0) for entry in disorder.MECHANISMS]
-        patch.setattr(disorder, "MECHANISMS", tuple(chosen))
+        chosen = [replace(entry, rate=rate if entry.name == name else 0.0) for entry in parameters.MECHANISMS]
+        patch.setattr(parameters, "MECHANISMS", tuple(chosen))
         self.name = name
         self.config = replace(TOWN, **changes)
         self.economy = Economy(self.config)
-        self.habits = self.economy.world.ledger.book.programs.copy()  # of every wallet, before the first block
+        self.habits = self.economy.world.ledger.book.habits.copy()  # of every wallet, before the first block
         for _ in range(self.config.blocks):
             self.economy.block()
         self.txs = to_transactions(self.economy.world)

@@ -3,8 +3,6 @@
 from btcnb.data.address_graph import AddressGraph
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_refusals, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
-from btcnb.data.fetch import fetch_release
-from btcnb.data.fetch_blocks import fetch_blocks
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges, linked_twice
 from btcnb.data.landmarks import landmark_nodes, landmarks
@@ -18,12 +16,13 @@ from btcnb.data.readers import (
     read_dumplings,
     read_etl,
     read_labels,
-    read_wallet_owners,
+    read_release,
     write_etl,
+    write_release,
 )
-from btcnb.data.release import read_release, read_release_splits, write_release
+from btcnb.data.readers.fetch import fetch_blocks, fetch_release
 from btcnb.data.sampling import local_samples, sample_around, sample_from_coinbase
-from btcnb.data.simulate import CoinJoinRates, SimulationConfig, simulate
+from btcnb.data.simulator import CoinJoinRates, SimulationConfig, simulate
 from btcnb.data.sources import (
     ROLES,
     Source,
@@ -36,7 +35,6 @@ from btcnb.data.sources import (
     load_splits,
     load_transactions,
 )
-from btcnb.data.structure import calibration
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
 __all__ = [
@@ -56,7 +54,6 @@ __all__ = [
     "attach_labels",
     "attach_wallets",
     "build_graph",
-    "calibration",
     "coinjoin_refusals",
     "coinjoin_rules",
     "detect_coinjoins",
@@ -86,8 +83,6 @@ __all__ = [
     "read_etl",
     "read_labels",
     "read_release",
-    "read_release_splits",
-    "read_wallet_owners",
     "sample_around",
     "sample_from_coinbase",
     "simulate",

@@ -12,7 +12,6 @@ import pandas as pd
 
 from btcnb.data.contract import require
 from btcnb.errors import DataError
-from btcnb.store import storable
 
 IntArray = npt.NDArray[np.int64]
 
@@ -41,7 +40,6 @@ NEVER_ABSENT = ("node_id", "degree_in", "degree_out", "total_transaction_in", "t
 """Node columns that always hold a number; the others are NaN for a node that never sent (or never received)."""
 
 
-@storable("address-graph")
 @dataclass(frozen=True)
 class AddressGraph:
     """A directed graph of addresses. Node order is the row order of `nodes`; ids may be any distinct integers.

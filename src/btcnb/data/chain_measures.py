@@ -16,7 +16,6 @@ import pandas as pd
 
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions
 from btcnb.errors import ParameterError
-from btcnb.gates import instance
 from btcnb.store.reads import note_read
 
 BoolArray = npt.NDArray[np.bool_]
@@ -68,7 +67,6 @@ def type_name(side: str, script_type: str) -> str:
 def chain_measures(txs: Transactions) -> dict[str, float]:
     """Every quantity of `real_chain.csv` that a chain shows (in %, or as named), coinbases left out; NaN where there is
     nothing to count."""
-    instance("txs", txs, Transactions)
     ordinary = ~txs.transactions["is_coinbase"].to_numpy()
     outputs, inputs = np.diff(txs.output_offsets()), np.diff(txs.input_offsets())
     two = ordinary & (outputs == 2)
@@ -155,7 +153,8 @@ def _fingerprints(marks: list[BoolArray], two: BoolArray) -> dict[str, float]:
     code = sum((mark[two].astype(np.int64) << place for place, mark in enumerate(marks)), np.zeros(two.sum(), int))
     counts = np.bincount(code, minlength=16)
     names = [fingerprint_name(*(bool(value >> place & 1) for place in range(4))) for value in range(16)]
-    return {name: 100 * float(n) / max(int(two.sum()), 1) for name, n in zip(names, counts, strict=True)}
+    total = int(two.sum()) or np.nan
+    return {name: 100 * float(n) / total for name, n in zip(names, counts, strict=True)}
 
 
 def _roundness(txs: Transactions, two: BoolArray) -> dict[str, float]:

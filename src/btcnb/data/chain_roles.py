@@ -26,14 +26,12 @@ from btcnb.data.address_graph import AddressGraph
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import SPLITS
-from btcnb.data.readers import READERS, MissingOutputsWarning, read_blocks, sniff
-from btcnb.data.readers.registry import RELEASE
+from btcnb.data.readers import READERS, RELEASE, MissingOutputsWarning, read_blocks, sniff
 from btcnb.data.sources import ROLES
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import choice, instance, text
-from btcnb.store import kept, note_read, storable
-from btcnb.store.reads import ROOT
+from btcnb.store import kept, note_read
 
 IntArray = npt.NDArray[np.int64]
 Facts = dict[str, float | int | str | None]
@@ -44,7 +42,6 @@ BLOCKS = "mainnet-blocks"
 REAL_DATA = "BTCNB_REAL_DATA"
 
 
-@storable("chain")
 @dataclass(frozen=True)
 class Chain:
     """Somebody's transactions, and the heights at which one role ends and the next begins, in order of time."""
@@ -77,12 +74,11 @@ class Chain:
 
 
 def chain_at_hand(name: str = BLOCKS) -> Chain:
-    """The real blocks below `BTCNB_REAL_DATA` (or `shared/data` beside the project), cut at `CUTS`."""
+    """The real blocks below `BTCNB_REAL_DATA`, cut at `CUTS`."""
     chosen = os.environ.get(REAL_DATA)
-    place = (Path(chosen) if chosen else ROOT.parent / "shared" / "data") / text("name", name)
-    if not place.exists():
+    if not chosen or not (Path(chosen) / text("name", name)).exists():
         raise DataError(name, "folder", "is not at hand", f"set {REAL_DATA} to the folder that holds {name}")
-    return Chain(str(place))
+    return Chain(str(Path(chosen) / name))
 
 
 def chain_transactions(chain: Chain, role: str | None = None) -> Transactions:

@@ -168,7 +168,7 @@ def plain(text: Any) -> str:
 
 def _cast(values: Any, kind: str) -> npt.NDArray[Any]:
     """`values` as `kind`, refusing what a plain cast would silently change: fractions, overflow, "False" as True."""
-    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    series = pd.Series(values, dtype=getattr(values, "dtype", None))  # objects stay objects: no detour over Arrow
     if kind == "str":
         array = series.astype(object).where(series.notna(), None).to_numpy()
         _require_types(array, str, type(None))

@@ -9,10 +9,10 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import wasserstein_distance
 
 from btcnb.data.address_graph import AddressGraph
 from btcnb.data.features import AMOUNT_COLUMNS, SATOSHI_PER, Unit, feature_names, features
-from btcnb.gates import choice
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -24,7 +24,6 @@ def feature_shift(graphs: Mapping[str, AddressGraph], unit: Unit = "bitcoin") ->
     a value; the median over pairs of graphs. NaN where no two graphs have values. `kind`: block numbers, amounts (in
     `unit`), counts, and, where every graph knows its price, dollars.
     """
-    choice("unit", unit, get_args(Unit))
     usd = all(graph.meta.get("price_usd") is not None for graph in graphs.values())
     scaled = {name: features(graph, usd=usd, unit=unit) for name, graph in graphs.items()}
     columns = feature_names(usd=usd)
@@ -66,20 +65,10 @@ def _shift(
     if not pairs or not spread:
         return float("nan"), float("nan")
     after = {name: scaled[name][rows, position].astype(np.float64) for name, rows in known.items()}
-    for values in (*logs.values(), *after.values()):
-        values.sort()
     return (
-        float(np.median([_earth_movers(logs[i], logs[j]) / spread for i, j in pairs])),
-        float(np.median([_earth_movers(after[i], after[j]) for i, j in pairs])),
+        float(np.median([wasserstein_distance(logs[i], logs[j]) / spread for i, j in pairs])),
+        float(np.median([wasserstein_distance(after[i], after[j]) for i, j in pairs])),
     )
-
-
-def _earth_movers(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """Wasserstein's distance of two samples, sorted already: each meets several others, and sorting is the cost."""
-    both = np.concatenate([one, other])
-    both.sort(kind="stable")  # which merges two sorted runs in one pass
-    below = [np.searchsorted(values, both[:-1], side="right") / len(values) for values in (one, other)]
-    return float(np.abs(below[0] - below[1]) @ np.diff(both))
 
 
 def _per_satoshi(graph: AddressGraph, column: str, unit: Unit) -> float:

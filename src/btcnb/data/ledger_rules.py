@@ -16,9 +16,10 @@ HALVING = 210_000
 """Blocks after which the subsidy halves, on the main chain."""
 
 
-def subsidy(blocks: npt.ArrayLike) -> IntArray:
-    """New satoshi that a block of the main chain may pay to its miner."""
-    return np.right_shift(np.int64(FIRST_SUBSIDY), np.asarray(blocks, dtype=np.int64) // HALVING)
+def subsidy(blocks: npt.ArrayLike, halving: int = HALVING) -> IntArray:
+    """New satoshi that a block of each height may pay to its miner; the reward halves every `halving` blocks."""
+    halvings = np.asarray(blocks, dtype=np.int64) // halving
+    return np.right_shift(np.int64(FIRST_SUBSIDY), np.minimum(halvings, 63))
 
 
 def satoshi_per_transaction(txs: Transactions) -> tuple[IntArray, IntArray]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from btcnb.data.against_owners import components, owners_in
 from btcnb.data.false_merges import ORDINARY, mechanisms, wrong_merges
-from btcnb.data.simulate.disorder import MECHANISMS
+from btcnb.data.simulator.parameters import MECHANISMS
 from btcnb.data.transactions import IntArray, Transactions
 
 HOSTED = "hosted-address"

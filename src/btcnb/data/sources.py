@@ -24,14 +24,14 @@ from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, RULES, HeuristicConfig, heuristic_clusters, linked_twice
 from btcnb.data.intervals import SPLITS, price_near
 from btcnb.data.readers import READERS, sniff
-from btcnb.data.readers.sidecar import sidecar_of
-from btcnb.data.release import read_release, release_splits
+from btcnb.data.readers.etl_write import sidecar_of
+from btcnb.data.readers.release import read_release, release_splits
 from btcnb.data.sampling import sample_from_coinbase
-from btcnb.data.simulate import SimulationConfig, simulate
+from btcnb.data.simulator import SimulationConfig, simulate
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import flag, instance
-from btcnb.store import kept, note_read, storable
+from btcnb.store import kept, note_read
 
 Scope = Literal["sample", "interval"]
 
@@ -43,7 +43,6 @@ SAMPLE_ABOVE = 75_001
 """Transactions above which an interval of a chain is sampled from a coinbase: the most the paper's sampling gives."""
 
 
-@storable("source")
 @dataclass(frozen=True)
 class Source:
     """Whose data, and how it becomes the five roles. `Source.of` makes one from what a chapter's reader types."""

@@ -29,14 +29,12 @@ from btcnb.data.contract import (
     writable,
 )
 from btcnb.errors import DataError
-from btcnb.store import storable
 
 __all__ = ["INPUT_COLUMNS", "OUTPUT_COLUMNS", "SCRIPT_TYPES", "TRANSACTION_COLUMNS", "UNKNOWN", "Transactions", "Truth"]
 
 IntArray = npt.NDArray[np.int64]
 
 
-@storable("truth")
 @dataclass(frozen=True)
 class Truth:
     """What only a simulator (or a wallet's owner) knows. Every array is aligned with the ids of its `Transactions`.
@@ -68,7 +66,6 @@ class Truth:
         )
 
 
-@storable("transactions")
 @dataclass(frozen=True)
 class Transactions:
     """Transactions in columns. Build one with `Transactions.checked`, which validates; treat the tables as read-only.
@@ -162,9 +159,6 @@ class Transactions:
                 )
         digest.update(pd.util.hash_array(self.addresses).tobytes())
         return digest.hexdigest()[:16]
-
-    def with_source(self, source: str) -> Transactions:
-        return replace(self, source=source)
 
     def _check(self) -> None:
         """Ids, order and spends; what may stand in a single cell, `gate` has seen to."""

@@ -19,9 +19,6 @@ from btcnb.data.change_votes.output_rows import (
     universal,
 )
 from btcnb.data.change_votes.permissive import (
-    PUBLISHED_COVERAGE,
-    PUBLISHED_SERVICES,
-    PUBLISHED_SWALLOWED,
     Supercluster,
     permissive_clusters,
     services_together,
@@ -45,9 +42,6 @@ __all__ = [
     "EXTRA",
     "FINGERPRINTS",
     "HEURISTICS",
-    "PUBLISHED_COVERAGE",
-    "PUBLISHED_SERVICES",
-    "PUBLISHED_SWALLOWED",
     "UNIVERSAL",
     "UNIVERSAL_COLUMNS",
     "ChangeVotes",

@@ -30,12 +30,6 @@ from btcnb.gates import choice, instance
 
 Variant = Literal["local", "global"]
 
-PUBLISHED_SERVICES = 273
-PUBLISHED_SWALLOWED = {"local": 166, "random forest": 113}
-"""Named services in the largest cluster, of `PUBLISHED_SERVICES`."""
-PUBLISHED_COVERAGE = {"local": 0.477, "global": 0.544}
-"""Share of the remaining transactions for which the rule names a change output (147.6 and 168.5 of 309.7 million)."""
-
 
 class Supercluster(NamedTuple):
     """The cluster in which most named services end, after merging by a permissive rule."""

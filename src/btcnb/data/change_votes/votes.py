@@ -17,7 +17,6 @@ from btcnb.data.change_votes.two_outputs import BoolArray, TwoOutputs, two_outpu
 from btcnb.data.transactions import UNKNOWN, IntArray, Transactions
 from btcnb.errors import ParameterError
 from btcnb.gates import choice, flag, instance
-from btcnb.store import storable
 
 VoteArray = npt.NDArray[np.int8]
 
@@ -66,7 +65,6 @@ the transaction was made, so that a coin that lay still for years and is moved b
 version 2 (BIP 68) and SegWit have heights; BIP 69 (2015) and replace-by-fee (early 2016) are habits, dated roughly."""
 
 
-@storable("change-votes")
 @dataclass(frozen=True)
 class ChangeVotes:
     """What each heuristic says about each eligible transaction (see `two_outputs`), in chain order."""

@@ -13,9 +13,8 @@ import pandas as pd
 
 from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import read_bitcoin_core, read_dumplings
-from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.builder import FINAL_SEQUENCE, MissingOutputsWarning, assemble, raw
-from btcnb.data.readers.guard import reading
+from btcnb.data.readers.assemble import FINAL_SEQUENCE, MissingOutputsWarning, assemble, raw
+from btcnb.data.readers.files import MISSHAPEN, Member, members, reading
 from btcnb.data.readers.scripts import TYPE_CODE
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError
@@ -97,7 +96,7 @@ def read_emulated(path: str | Path) -> Transactions:
     transactions: list[tuple[Any, ...]] = []
     inputs: list[tuple[Any, ...]] = []
     outputs: list[tuple[Any, ...]] = []
-    with reading(source, "coinjoins", "are not inputs and outputs by position", "fetch it again"):
+    with reading(source, "coinjoins", "are not inputs and outputs by position", "fetch it again", MISSHAPEN):
         rounds = sorted(content["coinjoins"].values(), key=lambda each: (each["broadcast_time"], each["txid"]))
         for tx, each in enumerate(rounds):
             time = int(pd.Timestamp(each["broadcast_time"]).timestamp())

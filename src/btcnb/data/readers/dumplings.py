@@ -6,22 +6,25 @@ One line is one transaction, `txid:::block hash:::index in block:::unix time:::i
 
 from __future__ import annotations
 
+import heapq
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
+from graphlib import CycleError, TopologicalSorter
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from btcnb import gates
 from btcnb.data.readers import scripts
-from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.block_order import block_ranks, fill_positions
-from btcnb.data.readers.builder import FINAL_SEQUENCE, Raw, assemble, raw
-from btcnb.data.readers.guard import guarded
+from btcnb.data.readers.assemble import FINAL_SEQUENCE, Raw, assemble, raw
+from btcnb.data.readers.files import Member, members
 from btcnb.data.transactions import UNKNOWN, Transactions
-from btcnb.errors import DataError
+from btcnb.errors import DataError, ParameterError
 
 _HEAD = {
     "txid": re.compile(r"[0-9a-f]{64}"),
@@ -55,7 +58,6 @@ class _Line:
         return self.block, self.time, self.inputs, self.outputs
 
 
-@guarded("path")
 def read_dumplings(
     path: str | Path, names: str | Sequence[str] | None = None, heights: Mapping[str, int] | None = None
 ) -> Transactions:
@@ -81,7 +83,7 @@ def read_dumplings(
             if file not in known.files:
                 known.files.append(file)
     listed = list(lines.values())
-    fill_positions(listed)
+    _fill_positions(listed)
     txs = assemble([_raw(listed, _numbers(listed, heights, path))], str(path))
     files = ["+".join(lines[txid].files) for txid in txs.transactions["hash"]]
     return replace(
@@ -92,7 +94,9 @@ def read_dumplings(
 def _chosen(path: str | Path, names: str | Sequence[str] | None) -> list[Member]:
     found = members(path, "*.txt")
     if names is not None:
-        patterns = [names] if isinstance(names, str) else list(names)
+        patterns = [names] if isinstance(names, str) else gates.items("names", names)
+        if not all(isinstance(pattern, str) for pattern in patterns):
+            raise ParameterError(f"names: {names!r:.80} are not patterns of file names.")
         found = [member for member in found if any(fnmatch(member.stem, pattern) for pattern in patterns)]
     if not found:
         raise DataError(path, "files", "no Dumplings file (*.txt) is there", "check the path and the names")
@@ -152,7 +156,8 @@ def _short(value: str) -> str:
 def _numbers(lines: Sequence[_Line], heights: Mapping[str, int] | None, path: str | Path) -> dict[str, int]:
     times = {line.block: line.time for line in lines}
     if heights is None:
-        return block_ranks(lines, times, str(path))
+        return _block_ranks(lines, times, str(path))
+    gates.instance("heights", heights, Mapping)
     unknown = next((block for block in times if block not in heights), None)
     if unknown is not None:
         raise DataError(path, "heights", f"block {unknown} has none", "give the height of every block, or of none")
@@ -161,7 +166,7 @@ def _numbers(lines: Sequence[_Line], heights: Mapping[str, int] | None, path: st
 
 def _raw(lines: Sequence[_Line], numbers: Mapping[str, int]) -> Raw:
     given = [script for line in lines for side in (line.inputs, line.outputs) for *_, script, _ in side]
-    addresses, types = scripts.addresses(np.array([*given, ""], dtype=object)[:-1])
+    addresses, types = scripts.addresses([bytes.fromhex(script) for script in given])
     next_script = zip(addresses, types, strict=True)
     transactions, inputs, outputs = [], [], []
     for tx, line in enumerate(lines):
@@ -175,3 +180,68 @@ def _raw(lines: Sequence[_Line], numbers: Mapping[str, int]) -> Raw:
             address, kind = next(next_script)
             outputs.append((tx, position, address, int(value), kind))
     return raw(transactions, inputs, outputs)
+
+
+def _block_ranks(lines: Sequence[_Line], times: Mapping[str, int], source: str) -> dict[str, int]:
+    """Block -> 0, 1, 2, …: by (time, block), but after every block it spends from.
+
+    Block times may run backwards by up to two hours, so time alone could put a spender before what it spends.
+    """
+    block_of = {line.txid: line.block for line in lines}
+    graph: dict[str, set[str]] = {block: set() for block in times}
+    for line in lines:
+        graph[line.block].update(block_of[spent[0]] for spent in line.inputs if spent[0] in block_of)
+    for block, parents in graph.items():
+        parents.discard(block)
+    sorter = TopologicalSorter(graph)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise DataError(source, "block hash", "two blocks spend from each other", "check the lines") from error
+    ready = [(times[block], block) for block in sorter.get_ready()]
+    heapq.heapify(ready)
+    ranks: dict[str, int] = {}
+    while ready:
+        _, block = heapq.heappop(ready)
+        ranks[block] = len(ranks)
+        sorter.done(block)
+        for follower in sorter.get_ready():
+            heapq.heappush(ready, (times[follower], follower))
+    return ranks
+
+
+def _fill_positions(lines: Sequence[_Line]) -> None:
+    """Give each transaction with an unknown position the first free one behind what it spends in its own block.
+
+    A position claimed twice counts as unknown for the second claimant.
+    """
+    blocks: defaultdict[str, list[_Line]] = defaultdict(list)
+    for line in lines:
+        blocks[line.block].append(line)
+    for block in blocks.values():
+        position: dict[str, int] = {}
+        taken: set[int] = {0}  # the coinbase's
+        for line in block:
+            if line.index not in taken:
+                position[line.txid] = line.index
+                taken.add(line.index)
+        if len(position) == len(block):
+            continue
+        here = {line.txid: line for line in block}
+        graph = {txid: [spent[0] for spent in line.inputs if spent[0] in here] for txid, line in here.items()}
+        reached: dict[int, int] = {}  # position -> the last one given out behind it: all up to there are taken
+        for txid in _parents_first(graph):
+            if txid not in position:
+                behind = max((position.get(parent, 0) for parent in graph[txid]), default=0)
+                free = next(free for free in count(reached.get(behind, behind) + 1) if free not in taken)
+                position[txid] = reached[behind] = free
+                taken.add(position[txid])
+        for line in block:
+            line.index = position[line.txid]
+
+
+def _parents_first(graph: dict[str, list[str]]) -> list[str]:
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError:
+        return list(graph)  # transactions that spend from each other: the container's own check names them

@@ -1,11 +1,13 @@
-"""Columns as bitcoin-etl exports write them (numbers, texts, decimals, times, lists) to a raw part.
+"""Columns of the bitcoin-etl schema, read as what they should hold, however an export writes it.
 
-Parquet and JSON end here alike: a column is an Arrow array or a plain list.
+A column is an Arrow array (Parquet) or a plain list (JSON): numbers may be text or decimals, times may be epochs or ISO
+text, lists may be wrapped into records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, DecimalException
 from typing import Any
@@ -18,34 +20,34 @@ import pyarrow.compute as pc
 
 from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import scripts
-from btcnb.data.readers.builder import FINAL_SEQUENCE, Raw
 from btcnb.errors import DataError
 
-Where = Callable[[int, str], tuple[str, str]]
-"""Row and column -> (place, field), for messages."""
+IntArray = npt.NDArray[np.int64]
 
-SATOSHI_PER = {"satoshi": 1, "btc": 100_000_000}
-_NULLDATA = scripts.TYPE_CODE["nulldata"]
 _SECONDS = 10**11  # a block time in seconds has ten digits
-_FINER = 3  # units it may be told in otherwise: milliseconds, microseconds, nanoseconds
-_NO_TRANSACTION = "0" * 64  # what some exports let a coinbase spend
+_FINER = 3  # other units of time: milliseconds, microseconds, nanoseconds
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
+@dataclass
 class Columns:
-    """Columns of equal length, read as what they should hold; a `DataError` names place and field."""
+    """Columns of equal length, read as what they should hold; a `DataError` names place and field.
 
-    def __init__(self, columns: Mapping[str, Any], rows: int, where: Where) -> None:
-        self.columns, self.rows, self.where = columns, rows, where
+    place: row -> where it stands, for messages
+    """
 
-    def nested(self, side: str, columns: Mapping[str, Any], tx: npt.NDArray[np.int64]) -> Side:
+    columns: Mapping[str, Any]
+    rows: int
+    place: Callable[[int], str]
+
+    def nested(self, side: str, columns: Mapping[str, Any], tx: IntArray) -> Side:
         """The items of `side`; `tx` is the row that each belongs to."""
         position = np.arange(len(tx)) - np.searchsorted(tx, tx)
+        return Side(columns, len(tx), lambda row: self.place(int(tx[row])), side, tx, position)
 
-        def where(row: int, name: str) -> tuple[str, str]:
-            return self.where(int(tx[row]), "")[0], f"{side}[{position[row]}].{name}"
-
-        return Side(columns, tx, position, where)
+    def error(self, row: int, name: str, problem: str, remedy: str) -> DataError:
+        """An error that names the row's place and the field."""
+        return DataError(self.place(row), name, problem, remedy)
 
     def values(self, name: str) -> list[Any]:
         column = self.columns.get(name)
@@ -59,14 +61,9 @@ class Columns:
         if not set(map(type, values)) <= {str, type(None)}:
             row = next(row for row, value in enumerate(values) if not isinstance(value, str | None))
             raise self.error(row, name, f"{_short(values[row])} stands where text belongs", "write text")
+        for row in _not_unicode(values):
+            raise self.error(row, name, f"{_short(values[row])} is no Unicode text", "write text")
         return np.fromiter((value or None for value in values), dtype=object, count=self.rows)
-
-    def required_texts(self, name: str) -> npt.NDArray[Any]:
-        found = self.texts(name)
-        absent = pd.isna(found)
-        if absent.any():
-            raise self.error(int(absent.argmax()), name, "text is missing", "every transaction needs it")
-        return found
 
     def whole(self, name: str, default: int | None = None, unit: int = 1, low: int | None = 0) -> Any:
         """Whole numbers, times `unit`; `default` stands for None. None without one, or below `low`, is an error."""
@@ -109,7 +106,7 @@ class Columns:
             found.append(flag)
         return found
 
-    def times(self, name: str) -> npt.NDArray[np.int64]:
+    def times(self, name: str) -> IntArray:
         """Unix seconds from epoch numbers (seconds to nanoseconds, by magnitude) or ISO text; None becomes 0."""
         column = self.columns.get(name)
         if column is not None and not isinstance(column, list) and pa.types.is_timestamp(column.type):
@@ -133,18 +130,19 @@ class Columns:
         table = [scripts.TYPE_CODE.get(one, scripts.UNKNOWN_TYPE) for one in distinct] + [scripts.UNKNOWN_TYPE]
         return np.array(table, dtype=np.int8)[codes]
 
-    def error(self, row: int, name: str, problem: str, remedy: str) -> DataError:
-        return DataError(*self.where(row, name), problem, remedy)
 
-
+@dataclass
 class Side(Columns):
-    """Inputs or outputs: `tx` is the transaction of each row, `position` its place there."""
+    """Inputs or outputs (`side`): `tx` is the transaction of each row, `position` its place there."""
 
-    def __init__(self, columns: Mapping[str, Any], tx: Any, position: Any, where: Where) -> None:
-        super().__init__(columns, len(tx), where)
-        self.tx, self.position = tx, position
+    side: str
+    tx: IntArray
+    position: IntArray
 
-    def index(self) -> npt.NDArray[np.int64]:
+    def error(self, row: int, name: str, problem: str, remedy: str) -> DataError:
+        return DataError(self.place(row), f"{self.side}[{self.position[row]}].{name}", problem, remedy)
+
+    def index(self) -> IntArray:
         """The items' own `index`, or their place in the list."""
         told = self.whole("index", default=UNKNOWN)
         return np.where(told < 0, self.position, told)
@@ -173,70 +171,6 @@ class Side(Columns):
         return ",".join(several) or None
 
 
-def part(head: Columns, inputs: Side, outputs: Side, unit: int) -> Raw:
-    """A raw part of transactions and their nested sides; amounts are in `unit` satoshi."""
-    hashes = head.required_texts("hash")
-    size, virtual = head.whole("size", default=0), head.whole("virtual_size", default=0)
-    spent = inputs.texts("spent_transaction_hash")
-    spends = np.zeros(head.rows, dtype=bool)
-    spends[inputs.tx[~pd.isna(spent) & (spent != _NO_TRANSACTION)]] = True
-    told = head.flags("is_coinbase")
-    coinbase = np.array([not spends[tx] if flag is None else flag for tx, flag in enumerate(told)], dtype=bool)
-    wrong = coinbase & spends
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise head.error(row, "is_coinbase", "is true, but the transaction spends others", "a coinbase spends nothing")
-    transactions = {
-        "hash": hashes,
-        "block_number": head.whole("block_number"),
-        "block_timestamp": head.times("block_timestamp"),
-        "index": head.whole("index", default=UNKNOWN),
-        "is_coinbase": coinbase,
-        "version": head.whole("version", default=1, low=None),
-        "lock_time": head.whole("lock_time", default=0),
-        "size": size,
-        "virtual_size": np.where(virtual > 0, virtual, size),
-        # an export without previous outputs states fees below zero
-        "fee": np.maximum(head.whole("fee", default=UNKNOWN, unit=unit, low=None), UNKNOWN),
-    }
-    into = {
-        "tx": inputs.tx,
-        "index": inputs.index(),
-        "spent_transaction_hash": spent,
-        "spent_output_index": inputs.whole("spent_output_index", default=UNKNOWN),
-        "address": inputs.addresses(),
-        "value": inputs.whole("value", default=UNKNOWN, unit=unit),
-        "script_type": inputs.types("type"),
-        "sequence": inputs.whole("sequence", default=FINAL_SEQUENCE),
-    }
-    kept = ~coinbase[inputs.tx]
-    out = {"tx": outputs.tx, "index": outputs.index(), "value": outputs.whole("value", unit=unit)}
-    address, types = _owners(outputs, lambda row: f"{hashes[outputs.tx[row]]}:{out['index'][row]}")
-    return Raw(
-        transactions,
-        {name: values[kept] for name, values in into.items()},
-        out | {"address": address, "script_type": types},
-    )
-
-
-def _owners(outputs: Side, outpoint: Callable[[int], str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int8]]:
-    """Address (None for nulldata) and type of each output.
-
-    Where an export has no address, the script's hex stands for it, and where it has neither, the outpoint. Exports of
-    some years call every unusual script `nonstandard` and invent an address of that name: the script tells what it is.
-    """
-    addresses, hexes, types = outputs.addresses(), outputs.texts("script_hex"), outputs.types("type")
-    vague = np.isin(types, [scripts.UNKNOWN_TYPE, scripts.TYPE_CODE["nonstandard"]])
-    for row in np.flatnonzero(vague & ~pd.isna(hexes)):
-        types[row] = scripts.script_type(hexes[row])
-    for row in np.flatnonzero((types == _NULLDATA) & ~pd.isna(addresses)):
-        if addresses[row].startswith("nonstandard"):
-            addresses[row] = None
-    for row in np.flatnonzero(pd.isna(addresses) & (types != _NULLDATA)):
-        addresses[row] = hexes[row] or outpoint(int(row))
-    return addresses, types
-
-
 def _integers(column: Any) -> tuple[Any, Any]:
     """Numbers and which of them are told, if the column plainly holds integers; else None twice."""
     try:
@@ -251,6 +185,17 @@ def _integers(column: Any) -> tuple[Any, Any]:
     except (OverflowError, pa.ArrowInvalid):
         pass
     return None, None
+
+
+def _not_unicode(values: list[Any]) -> list[int]:
+    """Rows whose text has half of a surrogate pair, which JSON can write and no file can hold."""
+    try:
+        "".join(value for value in values if value).encode()
+    except UnicodeEncodeError:
+        return [
+            row for row, value in enumerate(values) if value and any("\ud800" <= sign <= "\udfff" for sign in value)
+        ]
+    return []
 
 
 def _lists_of_text(column: Any) -> bool:

@@ -14,8 +14,7 @@ import pandas as pd
 import yaml
 
 from btcnb.data.contract import UNKNOWN
-from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.guard import guarded, reading
+from btcnb.data.readers.files import Member, members, reading
 from btcnb.data.transactions import Transactions, Truth
 from btcnb.errors import DataError
 from btcnb.gates import instance
@@ -52,7 +51,6 @@ _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NOTHING = ("", "~", "null", "Null", "NULL")
 
 
-@guarded("path")
 def read_labels(path: str | Path) -> pd.DataFrame:
     """Labels with the columns address, label, category, actor, source and confidence; text, "" where not told.
 
@@ -75,7 +73,6 @@ def read_labels(path: str | Path) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-@guarded("labels")
 def attach_labels(txs: Transactions, labels: pd.DataFrame) -> Transactions:
     """The same transactions, with `truth.label` where an address is labelled; what the truth knew otherwise stays.
 
@@ -109,14 +106,15 @@ def _tell_unknown(unknown: Set[str], labelled: int) -> None:
     if unknown:
         few = ", ".join(f"{address!r:.70}" for address in sorted(unknown)[:3])
         told = f"{len(unknown):,} of {labelled:,} labelled addresses do not occur in the transactions, such as {few}."
-        warnings.warn(told, stacklevel=4)
+        warnings.warn(told, stacklevel=3)
 
 
 def _table(member: Member) -> pd.DataFrame:
     with reading(member.source, "CSV", "cannot be read", "fix or fetch it again"), member.open() as stream:
         table = pd.read_csv(stream, dtype="str", keep_default_na=False, encoding="utf-8-sig")
-        if not isinstance(table.index, pd.RangeIndex):  # pandas takes the first column for names of rows
-            raise ValueError("rows have more fields than there are columns")
+    if not isinstance(table.index, pd.RangeIndex):  # pandas takes the first column for names of rows
+        problem = "cannot be read (rows have more fields than there are columns)"
+        raise DataError(member.source, "CSV", problem, "fix or fetch it again")
     for column in COLUMNS[:2]:
         if column not in table:
             raise DataError(member.source, column, "column is missing", f"expected columns {', '.join(COLUMNS)}")

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.blocks.hashes import Bytes, IntArray, inner, outer
-from btcnb.data.readers.blocks.networks import OF_MAGIC, Network
-from btcnb.data.readers.blocks.parse import HEADER
+from btcnb.data.readers.files import Member, members
+from btcnb.data.readers.scripts import NETWORKS, Network
 from btcnb.errors import DataError
 
+Bytes = npt.NDArray[np.uint8]
+
+HEADER = 80
+"""Bytes of a block's header."""
+OF_MAGIC = {network.magic: network for network in NETWORKS.values()}
 _NODE_FILE = re.compile(r"(blk|rev)(\d{5,})\.dat(\.gz|\.zst)?")
 _NAMED = re.compile(r"(\d{1,8})-([0-9a-f]{64})")
 _HEX = re.compile(rb"[0-9a-fA-F\s]+")
@@ -23,8 +26,8 @@ _SURE = (".bin", ".hex", ".raw")
 _MAYBE = (".txt", ".dat", ".zst", ".gz", "")
 _NO_KEY = bytes(8)
 _FRAME = 8  # bytes of magic and length
-_SMALLEST = HEADER + 1 + 60  # bytes of a block with a coinbase
-_LARGEST = 4_000_000
+_SIZES = {"blk": (HEADER + 1 + 60, 4_000_000, 0), "rev": (1, 2**27, 32)}
+"""Kind of a node's file -> least and greatest length of a record, and bytes that follow it."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,14 @@ class BlockFile:
     def named(self) -> tuple[int, str] | None:
         """Height and hash, where the file is named after them."""
         found = _NAMED.fullmatch(self.member.stem)
-        return (int(found[1]), found[2]) if found else None
+        return (int(found[1]), found[2]) if found and self.number is None else None
 
     def content(self) -> Bytes:
-        """The bytes of the file, unpacked, and of hex its meaning."""
+        """The bytes of the file, unpacked; of hex, what it stands for."""
         data = content(self.member)
         if self.number is None and len(data) and _HEX.fullmatch(data[:HEADER].tobytes()):
             try:
-                return array(bytes.fromhex(data.tobytes().decode("ascii")))
+                return np.frombuffer(bytes.fromhex(data.tobytes().decode("ascii")), dtype=np.uint8)
             except ValueError as error:
                 raise DataError(self.source, "hex", f"is broken ({error})", "write pairs of hex digits") from error
         return data
@@ -61,8 +64,8 @@ def content(member: Member) -> Bytes:
     """The bytes of a file, unpacked; those of a plain file are mapped, not read."""
     place = member.seekable()
     if not isinstance(place, Path):
-        return array(member.read())
-    return np.asarray(np.memmap(place, np.uint8, "c")) if place.stat().st_size else np.zeros(0, dtype=np.uint8)
+        return np.frombuffer(place.getbuffer(), dtype=np.uint8)
+    return np.asarray(np.memmap(place, np.uint8, "r")) if place.stat().st_size else np.zeros(0, dtype=np.uint8)
 
 
 def find_files(path: str | Path) -> list[BlockFile]:
@@ -100,7 +103,8 @@ def looks_like_blocks(head: bytes) -> bool:
     """Whether a file starts like a block (binary or hex: a header, then a coinbase), or like a node's file of them."""
     if _HEX.fullmatch(head[:HEADER]):
         digits = b"".join(head[:1024].split())
-        head = bytes.fromhex(digits[: len(digits) // 2 * 2].decode("ascii"))
+        if _HEX.fullmatch(digits):
+            head = bytes.fromhex(digits[: len(digits) // 2 * 2].decode("ascii"))
     return _coinbase_follows(head) or (head[:4] in OF_MAGIC and _coinbase_follows(head[_FRAME:]))
 
 
@@ -128,56 +132,52 @@ def _key(member: Member) -> bytes:
     return key
 
 
-@inner
-def _unmasked(raw: Any, key: Any, at: Any) -> Any:
-    return np.int64(raw[at] ^ key[at & 7])
+def unmask(raw: Bytes, key: bytes, start: int, length: int) -> Bytes:
+    """A copy of a piece of a node's file, without its obfuscation."""
+    piece = raw[start : start + length]
+    if key == _NO_KEY:
+        return piece.copy()
+    turned = np.roll(np.frombuffer(key, dtype=np.uint8), -(start % len(key)))
+    return piece ^ np.resize(turned, len(piece))
 
 
-@outer
-def _frames(raw: Bytes, key: Bytes, magic: Bytes, limits: IntArray, found: IntArray) -> tuple[int, int]:
-    """Start and length of the records in a node's file to `found` (n, 2): (how many, byte of a fault or -1).
-
-    limits: least and greatest length of a record, bytes that follow it. Zeros lie where a node has reserved room.
-    """
-    number, at = 0, 0
-    while True:
-        while at < len(raw):
-            here = at + _FRAME <= len(raw)
-            for i in range(4):
-                here = here and _unmasked(raw, key, at + i) == magic[i]
-            if here or (raw[at] != 0 and _unmasked(raw, key, at) != 0):
-                break
-            at += 1
-        if at == len(raw):
-            return number, -1
-        size = 0
-        for i in range(4 if here else 0):
-            size |= _unmasked(raw, key, at + 4 + i) << 8 * i
-        if size < limits[0] or size > limits[1] or size + limits[2] > len(raw) - at - _FRAME or number == len(found):
-            return number, at
-        found[number, 0], found[number, 1] = at + _FRAME, size
-        number += 1
-        at += _FRAME + size + limits[2]
+def records(raw: Bytes, key: bytes, network: Network, kind: str, source: str) -> list[tuple[int, int]]:
+    """First byte and length of each record in a node's file of the given kind, "blk" or "rev"."""
+    least, most, behind = _SIZES[kind]
+    found: list[tuple[int, int]] = []
+    at = _next_record(raw, key, network.magic, 0)
+    while at < len(raw):
+        frame = unmask(raw, key, at, _FRAME).tobytes()
+        size = int.from_bytes(frame[4:], "little")
+        if frame[:4] != network.magic:
+            problem = f"{frame[:4].hex()} is not the magic of {network.name}"
+            raise DataError(source, f"byte {at}", problem, "check the file and its xor.dat")
+        if not least <= size <= most or at + _FRAME + size + behind > len(raw):
+            remedy = "copy the file again, with the node stopped"
+            raise DataError(source, f"byte {at}", "a record is cut short", remedy)
+        found.append((at + _FRAME, size))
+        at = _next_record(raw, key, network.magic, at + _FRAME + size + behind)
+    return found
 
 
-def records(raw: Bytes, key: bytes, network: Network, undo: bool, source: str) -> IntArray:
-    """(n, 2): first byte and length of each record in a node's file."""
-    limits = np.array([1, 2**27, 32] if undo else [_SMALLEST, _LARGEST, 0], dtype=np.int64)
-    found = np.zeros((len(raw) // (_FRAME + int(limits[0] + limits[2])) + 1, 2), dtype=np.int64)
-    number, fault = _frames(raw, array(key), array(network.magic), limits, found)
-    if fault < 0:
-        return found[:number]
-    start = bytes(unmask(raw, key, fault, min(4, len(raw) - fault)))
-    if start == network.magic:
-        raise DataError(source, f"byte {fault}", "a record is cut short", "copy the file again, with the node stopped")
-    raise DataError(
-        source, f"byte {fault}", f"{start.hex()} is not the magic of {network.name}", "check the file and its xor.dat"
-    )
+def _next_record(raw: Bytes, key: bytes, magic: bytes, at: int, window: int = 2**16) -> int:
+    """The next byte with the magic, or with anything but the zeros that a node reserves; else the file's end."""
+    while at < len(raw):
+        plain = unmask(raw, key, at, window)
+        empty = (raw[at : at + window] == 0) | (plain == 0)
+        other = len(plain) if empty.all() else int(empty.argmin())
+        marked = plain[: other + len(magic)].tobytes().find(magic)
+        if marked >= 0:
+            return at + marked
+        if other < len(plain):
+            return at + other
+        at += max(1, len(plain) - len(magic) + 1) if at + len(plain) < len(raw) else len(plain)
+    return len(raw)
 
 
 def network_of(raw: Bytes, key: bytes, source: str) -> Network | None:
     """The network whose magic a node's file begins with; None where the file holds nothing."""
-    begin = bytes(unmask(raw, key, 0, min(4, len(raw))))
+    begin = unmask(raw, key, 0, 4).tobytes()
     if begin in OF_MAGIC:
         return OF_MAGIC[begin]
     if not np.any(raw):
@@ -185,16 +185,3 @@ def network_of(raw: Bytes, key: bytes, source: str) -> Network | None:
     known = ", ".join(f"{network.magic.hex()} ({network.name})" for network in OF_MAGIC.values())
     remedy = f"expected one of {known}; an obfuscated file needs the xor.dat beside it"
     raise DataError(source, "magic", f"is {begin.hex()}", remedy)
-
-
-def unmask(raw: Bytes, key: bytes, start: int, length: int) -> Bytes:
-    """A copy of a piece, without its obfuscation."""
-    piece = raw[start : start + length]
-    if key == _NO_KEY:
-        return piece.copy()
-    turned = np.roll(array(key), -(start % 8))
-    return piece ^ np.resize(turned, len(piece))
-
-
-def array(data: bytes) -> Bytes:
-    return np.frombuffer(bytearray(data), dtype=np.uint8)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
-from btcnb.data.readers.blocks.chain import Chain, Heads, choose, scan
-from btcnb.data.readers.blocks.files import BlockFile, find_files
-from btcnb.data.readers.blocks.hashes import IntArray
-from btcnb.data.readers.blocks.join import impute as fill_values
-from btcnb.data.readers.blocks.join import join, tables
-from btcnb.data.readers.blocks.networks import NETWORKS, Network, network_named
-from btcnb.data.readers.blocks.owners import NOBODY
-from btcnb.data.readers.blocks.parts import Others, Part, gather, read_part
-from btcnb.data.readers.blocks.undo import UndoFile
-from btcnb.data.readers.builder import Missing, report_missing, require_missing
-from btcnb.data.readers.guard import guarded
+from btcnb.data.contract import UNKNOWN
+from btcnb.data.ledger_rules import subsidy
+from btcnb.data.readers import scripts
+from btcnb.data.readers.assemble import Missing, Raw, assemble, report_missing
+from btcnb.data.readers.blocks.chain import Head, Placed, choose, compact, scan
+from btcnb.data.readers.blocks.files import BlockFile, Bytes, find_files, unmask
+from btcnb.data.readers.blocks.owners import P2SH_FROM, UndoFile, script_of_unlock, script_of_witness
+from btcnb.data.readers.blocks.parse import Parsed, parse
+from btcnb.data.readers.files import Member, path_of
+from btcnb.data.readers.scripts import NETWORKS, Network
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
-from btcnb.gates import flag
+from btcnb.gates import choice, flag
+
+IntArray = npt.NDArray[np.int64]
 
 _AT_ONCE = 2**23  # bytes of blocks that are parsed together
 
 
-@guarded("path")
+class RewardWarning(UserWarning):
+    """A block takes more coins than its subsidy and its fees."""
+
+
 def read_blocks(
     path: str | Path,
     *,
@@ -54,8 +61,9 @@ def read_blocks(
     With `rev*.dat` every input's address and value is known. Without, they come from the outputs at hand; else the
     address is what the spender reveals (P2PKH, P2SH, SegWit; not P2PK, bare multisig or Taproot), the value unknown.
     Heights come from names like `HEIGHT-HASH.bin`, else from the coinbases (BIP 34), else from the links between
-    blocks. Of blocks at one height, that on the longest chain given is read, and a warning counts the others. Blocks
-    need not be of one chain: a transaction that stands in two branches counts once.
+    blocks. Of blocks at one height, the one on the longest chain given is read, and a warning counts the others. Blocks
+    need not be of one chain: a transaction that stands in two branches counts once, and an input that spends an output
+    of a later block is not linked to it.
     Block hashes (against names), Merkle roots, witness commitments and, where all fees of a block are known, its reward
     are checked; work and signatures are not.
     """
@@ -63,71 +71,229 @@ def read_blocks(
         if height is not None and (type(height) is not int or height < 0):
             raise ParameterError(f"{name}: {height!r} is not a height.")
     flag("impute", impute)
-    require_missing(missing)
-    wanted = None if network is None else network_named(network)
-    path = Path(path).expanduser() if str(path).startswith("~") else path
-    files = find_files(path)
-    heads, found = scan(files, wanted, NETWORKS["main"])
-    chain = _between(choose(heads, found, files), start, end, path)
-    others = Others(found)
+    choice("missing", missing, get_args(Missing))
+    wanted = None if network is None else NETWORKS[choice("network", network, NETWORKS)]
+    path = path_of(path).expanduser() if str(path).startswith("~") else path
+    heads, found = scan(find_files(path), wanted, NETWORKS["main"])
+    placed, heights = choose(heads, found)
+    chosen = _between(placed, start, end, path)
     bar = tqdm(
-        desc="blocks", unit="B", unit_scale=True, leave=False, total=int(heads.size[chain.row].sum()),
+        desc="blocks", unit="B", unit_scale=True, leave=False, total=sum(block.head.size for block in chosen),
         disable=None if progress is None else not progress,
     )  # fmt: skip
+    parts, branches = [], []
     with bar:
-        parts = []
-        for part, size in _parts(files, heads, chain, others):
+        for batch, undo in _batches(chosen, heads, heights, found):
+            part, branch = _read_batch(batch, undo, found)
             parts.append(part)
-            bar.update(size)
-    joined = join(parts, heads, chain, others, str(path))
-    filled = fill_values(joined) if impute else None
-    unknown = (joined.part.spent.value < 0) | (joined.part.spent.tag == NOBODY)
-    report_missing(unknown, str(path), missing, "add the earlier blocks or the node's rev*.dat")
-    txs = tables(joined, others)
-    if filled is None:
-        return txs
-    source = f"{txs.source} (values of {filled.sum()} of {len(filled)} inputs imputed)"
-    return replace(txs, inputs=txs.inputs.assign(imputed=filled), source=source)
+            branches.append(branch)
+            bar.update(sum(block.head.size for block in batch))
+    txs = assemble(parts, str(path), "ignore", np.concatenate(branches))
+    _compare_rewards(txs, found.halving)
+    txs = _imputed(txs) if impute else txs
+    unknown = (txs.inputs["value"] < 0) | (txs.inputs["address"] < 0)
+    report_missing(unknown.to_numpy(), str(path), missing, "add the earlier blocks or the node's rev*.dat")
+    return txs
 
 
-def _between(chain: Chain, start: int | None, end: int | None, path: str | Path) -> Chain:
-    inside = np.ones(len(chain.row), dtype=bool)
-    if start is not None:
-        inside &= chain.height >= start
-    if end is not None:
-        inside &= chain.height <= end
-    if not inside.any():
-        there = f"{chain.height[0]} to {chain.height[-1]}" if len(chain.height) else "none"
+def require_block(path: Path) -> None:
+    """Raise `DataError` unless `HEIGHT-HASH.bin` holds a whole block with that hash, its Merkle root and witnesses."""
+    heads, _ = scan([BlockFile(Member(path.name, path), None)], None, NETWORKS["main"])
+    parse(_content(heads), np.array([0, heads[0].size]), heads)
+
+
+def _between(placed: list[Placed], start: int | None, end: int | None, path: str | Path) -> list[Placed]:
+    low, high = start or 0, np.inf if end is None else end
+    inside = [block for block in placed if low <= block.height <= high]
+    if not inside:
+        there = f"{placed[0].height} to {placed[-1].height}" if placed else "none"
         raise DataError(path, "blocks", "there are none to read", f"check the path and the heights: it holds {there}")
-    return chain._replace(row=chain.row[inside], height=chain.height[inside], tree=chain.tree[inside])
+    return inside
 
 
-def _parts(files: Sequence[BlockFile], heads: Heads, chain: Chain, others: Others) -> Iterator[tuple[Part, int]]:
-    """The blocks of the chain, file by file, so many at a time that memory stays small beside the result."""
-    of_file = heads.file[chain.row]
-    undoes = np.array([file.undo is not None for file in files])
-    rows = chain.row[~undoes[of_file]]
-    for some in _batches(rows[np.argsort(heads.file[rows], kind="stable")], heads):
-        yield read_part(gather(heads, files, some), None, others), int(heads.size[some].sum())
-    for number in np.unique(of_file[undoes[of_file]]):
-        undo = _undo(files[number], int(number), heads, chain, others.network)
-        for some in _batches(chain.row[of_file == number], heads):
-            yield read_part(gather(heads, files, some), undo, others), int(heads.size[some].sum())
+def _batches(
+    chosen: Sequence[Placed], heads: Sequence[Head], heights: dict[bytes, int], network: Network
+) -> Iterator[tuple[list[Placed], UndoFile | None]]:
+    """The chosen blocks, file by file, so many at a time that memory stays small beside the result."""
+    of_file: dict[BlockFile | None, list[Placed]] = {}
+    for block in sorted(chosen, key=lambda block: block.head.file.source):
+        file = block.head.file
+        of_file.setdefault(None if file.undo is None else file, []).append(block)
+    for node_file, blocks in of_file.items():
+        undo = None
+        if node_file is not None and node_file.undo is not None:
+            there = {head.hash: head for head in heads if head.file is node_file}.values()
+            connected = sorted(there, key=lambda head: heights[head.hash])
+            undo = UndoFile(node_file.undo, node_file.key, connected, network)
+        batch: list[Placed] = []
+        for block in blocks:
+            if batch and sum(each.head.size for each in batch) + block.head.size > _AT_ONCE:
+                yield batch, undo
+                batch = []
+            batch.append(block)
+        yield batch, undo
 
 
-def _batches(rows: IntArray, heads: Heads) -> Iterator[IntArray]:
-    behind = np.cumsum(heads.size[rows])
-    first = 0
-    while first < len(rows):
-        taken = behind[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(behind, taken + _AT_ONCE, side="right")))
-        yield rows[first:last]
-        first = last
+def _content(heads: Sequence[Head]) -> bytes:
+    """The blocks one after the other, taken out of their files, which may have changed since they were looked at."""
+    pieces, file, raw = [], None, np.zeros(0, dtype=np.uint8)
+    for head in heads:
+        if head.file is not file:
+            file, raw = head.file, head.file.content()
+        if head.start + head.size > len(raw):
+            raise DataError(head.file.source, "size", "it became shorter while it was read", "read it again")
+        pieces.append(unmask(raw, head.file.key, head.start, head.size).tobytes())
+    return b"".join(pieces)
 
 
-def _undo(file: BlockFile, number: int, heads: Heads, chain: Chain, network: Network) -> UndoFile | None:
-    if file.undo is None:
-        return None
-    rows = np.flatnonzero((heads.file == number) & (chain.heights >= 0))
-    rows = rows[np.argsort(chain.heights[rows], kind="stable")]
-    return UndoFile(file.undo, file.key, heads, rows, network)
+def _read_batch(blocks: Sequence[Placed], undo: UndoFile | None, network: Network) -> tuple[Raw, IntArray]:
+    """Parse and check some blocks: their transactions in columns, and the branch of each."""
+    heads = [block.head for block in blocks]
+    data = _content(heads)
+    parsed, ids = parse(data, np.concatenate([[0], np.cumsum([head.size for head in heads])]), heads)
+    buffer = np.frombuffer(data, dtype=np.uint8)
+    coinbase = parsed.place == 0
+    counts = np.diff(parsed.input_offset)
+    spending = ~np.repeat(coinbase, counts)  # rows of inputs that spend something
+    outpoint = parsed.outpoint[spending]
+    previous = _displayed(buffer[outpoint[:, None] + np.arange(32)])
+    position = buffer[outpoint[:, None] + np.arange(32, 36)].view("<u4")[:, 0].astype(np.int64)
+    names = _displayed(np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 32))
+    counts = np.where(coinbase, 0, counts)
+    spent, value = _spent(data, parsed, spending, heads) if undo is None else _undone(parsed, counts, undo, heads)
+    made = [
+        data[at : at + size] for at, size in zip(parsed.locking.tolist(), parsed.locking_size.tolist(), strict=True)
+    ]
+    address, kind = scripts.addresses([*spent, *made], network)
+    into, out = slice(None, len(spent)), slice(len(spent), None)
+    outputs = np.diff(parsed.output_offset)
+    tx_in, tx_out = (np.repeat(np.arange(len(ids)), number) for number in (counts, outputs))
+    place_in, place_out = (np.arange(len(tx)) - np.searchsorted(tx, tx) for tx in (tx_in, tx_out))
+    if undo is None:
+        unknown = np.array([not script for script in spent], dtype=bool)
+        address[into][unknown], kind[into][unknown] = None, scripts.UNKNOWN_TYPE
+    else:
+        _name_empty(address[into], spent, previous, position)
+    _name_empty(address[out], made, names[tx_out], place_out)
+    height, time = (np.array(told) for told in zip(*((one.height, one.head.time) for one in blocks), strict=True))
+    transactions = {
+        "hash": names,
+        "block_number": height[parsed.block],
+        "block_timestamp": time[parsed.block],
+        "index": parsed.place.copy(),
+        "is_coinbase": coinbase,
+        "version": parsed.version.copy(),
+        "lock_time": parsed.lock_time.copy(),
+        "size": parsed.size.copy(),
+        "virtual_size": (4 * parsed.size - 3 * parsed.witness + 3) // 4,
+        "fee": np.full(len(ids), UNKNOWN, dtype=np.int64),
+    }
+    inputs = {
+        "tx": tx_in,
+        "index": place_in,
+        "spent_transaction_hash": previous,
+        "spent_output_index": position,
+        "address": address[into],
+        "value": value,
+        "script_type": kind[into],
+        "sequence": parsed.sequence[spending],
+    }
+    made_columns = {
+        "tx": tx_out,
+        "index": place_out,
+        "address": address[out],
+        "value": parsed.value.copy(),
+        "script_type": kind[out],
+    }
+    branch = np.array([block.tree for block in blocks], dtype=np.int64)
+    return Raw(transactions, inputs, made_columns), branch[parsed.block]
+
+
+def _displayed(digests: Bytes) -> npt.NDArray[Any]:
+    """Hashes (n, 32) as they are written."""
+    found = np.empty(len(digests), dtype=object)
+    if len(digests):
+        found[:] = digests[:, ::-1].tobytes().hex("\n", 32).split("\n")
+    return found
+
+
+def _spent(
+    data: bytes, parsed: Parsed, spending: npt.NDArray[np.bool_], heads: Sequence[Head]
+) -> tuple[list[bytes], IntArray]:
+    """The output scripts that inputs reveal, empty where they do not; their values are unknown."""
+    p2sh = np.array([head.time >= P2SH_FROM for head in heads])
+    block = np.repeat(parsed.block, np.diff(parsed.input_offset))
+    columns = (parsed.script, parsed.script_size, parsed.stack, p2sh[block])
+    found = []
+    for at, size, stack, known in zip(*(column[spending].tolist() for column in columns), strict=True):
+        if size:
+            found.append(script_of_unlock(data[at : at + size], stack >= 0, known))
+        else:
+            found.append(script_of_witness(_items(data, stack)) if stack >= 0 else b"")
+    return found, np.full(len(found), UNKNOWN, dtype=np.int64)
+
+
+def _items(data: bytes, at: int) -> list[bytes]:
+    """The items of the witness at `at`."""
+    number, at = compact(data, at)
+    found = []
+    for _ in range(number):
+        size = data[at]
+        size, at = (size, at + 1) if size < 253 else compact(data, at)
+        found.append(data[at : at + size])
+        at += size
+    return found
+
+
+def _undone(parsed: Parsed, counts: IntArray, undo: UndoFile, heads: Sequence[Head]) -> tuple[list[bytes], IntArray]:
+    """Scripts and values that the undo data say the inputs spend."""
+    first = np.append(np.flatnonzero(parsed.place == 0), len(counts))
+    coins: list[tuple[int, bytes]] = []
+    for block, head in enumerate(heads):
+        inputs = counts[first[block] + 1 : first[block + 1]].tolist()
+        coins += undo.spent(head, inputs) if inputs else []
+    return [script for _, script in coins], np.array([value for value, _ in coins], dtype=np.int64)
+
+
+def _name_empty(
+    address: npt.NDArray[Any], script: Sequence[bytes], hashes: npt.NDArray[Any], position: IntArray
+) -> None:
+    """An output with an empty script is its own owner, named by transaction and position."""
+    for row in np.flatnonzero([not one for one in script]):
+        address[row] = f"{hashes[row]}:{position[row]}"
+
+
+def _compare_rewards(txs: Transactions, halving: int) -> None:
+    """Warn of blocks that take more than subsidy and fees, where all fees are known; a miner may take less.
+
+    Such a block is what its header says, so the file is sound: its miner broke the rules, and the network refused it.
+    """
+    height, fee = (txs.transactions[name].to_numpy() for name in ("block_number", "fee"))
+    first = np.flatnonzero(np.diff(height, prepend=-1))
+    whole = txs.transactions["index"].to_numpy()[first] == 0  # a coinbase may stand in an earlier block too
+    paid = np.concatenate([[0], np.cumsum(txs.outputs["value"].to_numpy())])
+    claimed = np.diff(paid[txs.output_offsets()])[first]
+    allowed = subsidy(height[first], halving) + np.add.reduceat(fee, first)
+    wrong = np.flatnonzero(whole & (np.minimum.reduceat(fee, first) >= 0) & (claimed > allowed))
+    if len(wrong):
+        at = int(wrong[0])
+        text = f"block {height[first[at]]} takes {claimed[at]} satoshi; subsidy and fees are {allowed[at]}"
+        more = f", and so in {len(wrong) - 1} other blocks" if len(wrong) > 1 else ""
+        warnings.warn(f"{txs.source}: {text}{more}: no valid block does.", RewardWarning, 3)
+
+
+def _imputed(txs: Transactions) -> Transactions:
+    """Unknown values filled with what the outputs need beyond the known inputs, in equal shares."""
+    value = txs.inputs["value"].to_numpy().copy()
+    missing = value < 0
+    tx = txs.inputs["tx"].to_numpy()
+    paid = np.zeros(len(txs), dtype=np.int64)
+    np.add.at(paid, txs.outputs["tx"].to_numpy(), txs.outputs["value"].to_numpy())
+    np.subtract.at(paid, tx, np.maximum(value, 0))
+    need = np.maximum(paid, 0)
+    number = np.bincount(tx[missing], minlength=len(txs))
+    at = tx[missing]
+    place = np.arange(len(at)) - np.searchsorted(at, at)  # 0, 1, … among the unknown inputs of a transaction
+    value[missing] = need[at] // number[at] + (place < need[at] % number[at])
+    source = f"{txs.source} (values of {missing.sum()} of {len(missing)} inputs imputed)"
+    return replace(txs, inputs=txs.inputs.assign(value=value, imputed=missing), source=source)

@@ -1,0 +1,207 @@
+"""Transactions that several people sign: the draft that all of them share, small CoinJoins, Lightning channels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.coinjoin import PROTOCOLS
+from btcnb.data.simulator.actors.users import Users
+from btcnb.data.simulator.book import (
+    INPUT_BYTES,
+    OUTPUT_BYTES,
+    SEQUENCE_FINAL,
+    SEQUENCE_LOCKTIME,
+    WITNESS_BYTES,
+    Header,
+    hash_word,
+)
+from btcnb.data.simulator.parameters import MECHANISM_NUMBER, P2WPKH, Dial, numbers
+from btcnb.data.simulator.spending import LEAST_OUTPUT
+from btcnb.data.simulator.wallets import Registry
+from btcnb.data.simulator.world import World
+
+Array = npt.NDArray[np.int64]
+
+SMALL, LIGHTNING = numbers("small_coinjoin"), numbers("lightning")
+PROTOCOL_NUMBER = {name: position for position, name in enumerate(("", *PROTOCOLS))}
+INPUT_SIZE = int(INPUT_BYTES[P2WPKH] + (WITNESS_BYTES[P2WPKH] + 3) // 4)
+OUTPUT_SIZE = int(OUTPUT_BYTES[P2WPKH])
+"""Virtual bytes of an input and of an output."""
+
+
+@dataclass
+class Peer:
+    """One participant: a wallet and the coins it brings."""
+
+    wallet: int
+    coins: list[int]
+    total: int  # satoshi
+
+
+@dataclass
+class Draft:
+    """A transaction in the making: coins, and outputs as (address, value)."""
+
+    coins: list[int] = field(default_factory=list)
+    payees: list[tuple[int, int]] = field(default_factory=list)  # (wallet, value); wallet -1 is an OP_RETURN
+    outputs: list[tuple[int, int]] = field(default_factory=list)  # (address, value), once addresses are asked for
+
+    def pay(self, wallet: int, value: int) -> None:
+        """An output to an address the wallet hands out (fresh for CoinJoin wallets)."""
+        self.payees.append((wallet, value))
+
+    def address(self, world: World) -> Draft:
+        """Ask everybody for an address, in the order of the payments."""
+        wallets = np.array([wallet for wallet, _ in self.payees], dtype=np.int64)
+        addresses = np.full(len(wallets), -1, dtype=np.int64)
+        addresses[wallets >= 0] = world.ledger.receive_addresses(wallets[wallets >= 0])
+        self.outputs = [(int(address), value) for address, (_, value) in zip(addresses, self.payees, strict=True)]
+        return self
+
+    def write(
+        self,
+        world: World,
+        protocol: str,
+        version: int = 1,
+        lock_time: int = 0,
+        credit: bool = True,
+        mechanism: str = "",
+    ) -> int:
+        addresses = np.array([address for address, _ in self.outputs], dtype=np.int64)
+        values = np.array([value for _, value in self.outputs], dtype=np.int64)
+        sequence = SEQUENCE_LOCKTIME if lock_time else SEQUENCE_FINAL
+        header = Header(version, lock_time, sequence, -1, PROTOCOL_NUMBER[protocol], MECHANISM_NUMBER[mechanism])
+        return world.ledger.write(np.array(self.coins, dtype=np.int64), addresses, values, header, credit=credit)
+
+    def shuffle(self, world: World) -> None:
+        self.coins = [self.coins[i] for i in world.rng.permutation(len(self.coins))]
+        self.outputs = [self.outputs[i] for i in world.rng.permutation(len(self.outputs))]
+
+    def sort_descending(self, world: World) -> None:
+        """Largest amount first on both sides, as Wasabi does."""
+        value = world.ledger.book.coin_value
+        self.coins.sort(key=lambda coin: (-int(value[coin]), coin))
+        self.outputs.sort(key=lambda output: (-output[1], output[0]))
+
+    def sort_bip69(self, world: World) -> None:
+        book = world.ledger.book
+        self.coins.sort(key=lambda coin: (int(hash_word(book, book.coin_tx[coin], coin)), int(book.coin_index[coin])))
+        self.outputs.sort(key=lambda output: (output[1], output[0]))
+
+
+def gather(world: World, wallet: int, need: int, most: int, more: float = 0.0) -> Peer | None:
+    """A peer with randomly chosen confirmed coins worth at least `need`, at most `most` of them; None if it cannot.
+
+    With probability `more` each time, a peer who has enough brings yet another coin.
+    """
+    coins = world.ledger.coins_of(wallet, most=40)
+    value = world.ledger.book.coin_value
+    chosen: list[int] = []
+    total = 0
+    for i in world.rng.permutation(len(coins)):
+        chosen.append(coins[i])
+        total += int(value[coins[i]])
+        if len(chosen) == most or (total >= need and world.rng.random() >= more):
+            break
+    return Peer(wallet, chosen, total) if total >= need else None
+
+
+def gather_many(world: World, members: Array, need: int, number: int, most: int, more: float = 0.0) -> list[Peer]:
+    """Up to `number` distinct peers among the members who can bring `need`, in random order."""
+    able = members[world.ledger.balance[members] >= need]
+    peers: list[Peer] = []
+    for wallet in world.rng.permutation(able):
+        peer = gather(world, int(wallet), need, most, more)
+        if peer is not None:
+            peers.append(peer)
+        if len(peers) == number:
+            break
+    return peers
+
+
+# --- small CoinJoins ---
+
+
+def run_small_coinjoins(world: World, users: Users) -> None:
+    """The rounds of one block: two or three people mix, with amounts that no published rule looks for."""
+    for _ in range(world.rng.poisson(world.dial("small-coinjoin") * world.busy)):
+        mix_few(world, users.draw(world, SMALL.asked))
+
+
+def mix_few(world: World, asked: Array) -> bool:
+    """One round among two or three of the people asked; False if too few can take part."""
+    number = int(world.rng.integers(2, 4))
+    amount = int(world.money.payments(1, scale=1.5)[0]) + SMALL.least_amount
+    fee = int(world.rate * (6 + 4 * INPUT_SIZE + 2 * OUTPUT_SIZE))
+    peers = gather_many(world, np.unique(asked), amount + fee + SMALL.least_amount, number, 4)
+    if len(peers) < number:
+        return False
+    draft = Draft(coins=[coin for peer in peers for coin in peer.coins])
+    for peer in peers:  # three equal outputs would look like JoinMarket
+        part = amount if number == 2 else int(amount * world.rng.uniform(0.4, 1.0))
+        draft.pay(peer.wallet, part)
+        draft.pay(peer.wallet, peer.total - part - fee)
+    draft.address(world).shuffle(world)
+    draft.write(world, "", mechanism="small-coinjoin")
+    return True
+
+
+# --- Lightning ---
+
+
+class Lightning:
+    """All channels: two people lock coins in a shared output, and a later transaction pays both their shares.
+
+    The shared output counts as the opener's: the coins are, until a payment runs through it.
+    """
+
+    def __init__(self, users: Users, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
+        nodes = max(4, users.number // LIGHTNING.users_per_node) if dial("lightning") > 0 else 0
+        self.nodes = rng.choice(users.number, size=nodes, replace=False).astype(np.int64)
+        self._lock = np.array([registry.wallet(int(user), "channel") for user in self.nodes], dtype=np.int64)
+        self._open: list[tuple[int, int, int]] = []  # coin, wallets of the opener and of the peer
+
+    def run(self, world: World) -> None:
+        """Opens and closes of one block."""
+        rate = world.dial("lightning") * world.busy / 2  # every open is followed by a close
+        for _ in range(world.rng.poisson(rate)):
+            self._open_one(world)
+        for channel in [channel for channel in self._open if world.rng.random() < LIGHTNING.closes]:
+            self._close(world, *channel)
+
+    def _open_one(self, world: World) -> None:
+        place, other = world.rng.choice(len(self.nodes), size=2, replace=False)
+        value = int(np.exp(world.rng.uniform(*np.log(LIGHTNING.sizes))))
+        fee = int(world.rate * (11 + 8 * INPUT_SIZE + 2 * OUTPUT_SIZE))
+        peer = gather(world, int(self.nodes[place]), value + fee, 8)
+        if peer is None:
+            return
+        addresses = [int(world.ledger.new_addresses(self._lock[[place]])[0])]
+        values = [value]
+        change = peer.total - value - fee
+        if change >= LEAST_OUTPUT:
+            addresses.append(int(world.ledger.receive_addresses(self.nodes[[place]])[0]))
+            values.append(change)
+        header = Header(2, change=len(values) - 1 if len(values) > 1 else -1, mechanism=MECHANISM_NUMBER["lightning"])
+        coins, places, amounts = (np.array(column, dtype=np.int64) for column in (peer.coins, addresses, values))
+        tx = world.ledger.write(coins, places, amounts, header, credit=False)
+        made = world.ledger.outputs_of(tx)
+        for coin in made[1:]:
+            world.ledger.credit(int(coin))
+        self._open.append((int(made[0]), int(self.nodes[place]), int(self.nodes[other])))
+
+    def _close(self, world: World, coin: int, opener: int, peer: int) -> None:
+        book = world.ledger.book
+        left = int(book.coin_value[coin]) - int(world.rate * (150 + 2 * OUTPUT_SIZE))
+        if book.coin_block[coin] >= world.height or left < 4 * LEAST_OUTPUT:
+            return
+        theirs = 0 if world.rng.random() < LIGHTNING.one_sided else int(left * world.rng.uniform(0.1, 0.9))
+        shares = [(opener, left - theirs), (peer, theirs)]
+        paid = [(wallet, value) for wallet, value in shares if value >= LEAST_OUTPUT]
+        addresses = world.ledger.receive_addresses(np.array([wallet for wallet, _ in paid], dtype=np.int64))
+        values = np.array([value for _, value in paid], dtype=np.int64)
+        world.ledger.write(np.array([coin]), addresses, values, Header(2, mechanism=MECHANISM_NUMBER["lightning"]))
+        self._open.remove((coin, opener, peer))

@@ -1,0 +1,138 @@
+"""The world the actors live in: one ledger, one clock, one price, one source of randomness, everybody's accounts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from btcnb.data.intervals import SATOSHI_PER_BITCOIN
+from btcnb.data.simulator.config import SimulationConfig
+from btcnb.data.simulator.ledger import Ledger, Orders
+from btcnb.data.simulator.parameters import Dial, Era, numbers
+from btcnb.data.simulator.spending import NO_ADDRESS
+from btcnb.data.simulator.wallets import Registry
+
+Array = npt.NDArray[np.int64]
+
+AMOUNTS, CLOCK = numbers("amounts"), numbers("clock")
+NOBODY = np.zeros(0, dtype=np.int64)
+GOLDEN = 0.6180339887498949
+
+
+def subsidy(height: int) -> int:
+    """Satoshi that a block creates: 50 bitcoins, halved every 210,000 blocks."""
+    return (50 * SATOSHI_PER_BITCOIN) >> (height // 210_000)
+
+
+def spread(position: int, low: float, high: float, phase: float = 0.5) -> float:
+    """A number between low and high, evenly spread over positions 0, 1, 2, … from a phase that an economy draws.
+
+    The habits of the few large services are dealt out so: drawn one by one, they would make two economies differ by
+    more than the real chain does from year to year.
+    """
+    return low + (high - low) * ((phase + position * GOLDEN) % 1.0)
+
+
+class Money:
+    """Draws amounts at a price that moves from block to block: thought in US dollars, paid in satoshi.
+
+    roundness: share of payments that end in at least 2, 3, … zeros
+    """
+
+    def __init__(self, rng: np.random.Generator, price_usd: float, roundness: npt.NDArray[np.float64]) -> None:
+        self._rng = rng
+        self._roundness = roundness
+        self.satoshi_per_usd = SATOSHI_PER_BITCOIN / price_usd
+
+    def next_block(self) -> None:
+        """The price moves."""
+        per_block = AMOUNTS.daily_volatility / 12.0  # the root of 144 blocks is 12
+        self.satoshi_per_usd *= float(np.exp(self._rng.normal(0.0, per_block)))
+
+    def arbitrary(self, number: int, scale: float = 1.0) -> Array:
+        """Amounts in satoshi, `scale` times the typical payment, shape (number,)."""
+        median, spread = AMOUNTS.payment_usd
+        usd = scale * median * np.exp(self._rng.normal(0.0, spread, number))
+        value = np.rint(usd * self.satoshi_per_usd).astype(np.int64)
+        return np.clip(value, AMOUNTS.least, AMOUNTS.most)
+
+    def payments(self, number: int, scale: float = 1.0) -> Array:
+        """Amounts as people pay them: some round in bitcoin, some round in dollars, the others neither; shape
+        (number,)."""
+        value = self.arbitrary(number, scale)
+        draw = self._rng.random(number)
+        digits = np.array([0, *AMOUNTS.round_digits])[np.searchsorted(-self._roundness, -draw, side="left")]
+        digits = np.minimum(digits, np.floor(np.log10(AMOUNTS.rounded_up * value)).astype(np.int64))
+        unit = 10**digits
+        rounded = np.maximum((value + unit // 2) // unit, 1) * unit
+        return np.where(digits > 0, rounded, self._dollars(value))
+
+    def _dollars(self, value: Array) -> Array:
+        """Some of the values, moved to a round number of dollars."""
+        usd = value / self.satoshi_per_usd
+        step = 10.0 ** np.floor(np.log10(np.maximum(usd, 1.0))) / 2  # 27 -> 25, 340 -> 350
+        rounded = np.rint(np.maximum(np.rint(usd / step), 1) * step * self.satoshi_per_usd).astype(np.int64)
+        chosen = self._rng.random(len(value)) < AMOUNTS.usd_round
+        return np.where(chosen, np.maximum(rounded, AMOUNTS.least), value)
+
+
+@dataclass
+class World:
+    """Shared state. Wallets 0..users-1 belong to users 0..users-1."""
+
+    config: SimulationConfig
+    rng: np.random.Generator
+    registry: Registry
+    ledger: Ledger
+    money: Money
+    orders: Orders
+    customer_exchange: Array  # per user: the exchange (position among exchanges) of their account
+    customer_address: Array  # per user: their deposit address there
+    customer_wallet: Array  # per user: the exchange's wallet that hands out deposit addresses
+    rate: float  # going fee rate, satoshi per virtual byte
+    era: Era
+    dial: Dial
+    times: Array  # unix seconds of each block
+    withdrawals: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
+    """Requests of customers in this block, in columns: exchange, wallet, address, value."""
+    pace: float = 0.8  # multiple of everybody's rates that keeps to the wanted number of transactions
+
+    @property
+    def height(self) -> int:
+        return self.ledger.height
+
+    @property
+    def busy(self) -> float:
+        """Payments wanted in this block, on average: people sleep, and blocks that took long are fuller."""
+        hour = self.times[self.height - self.config.start_block] / 3600.0
+        cycle = 1.0 + CLOCK.daily_swing * np.sin(2 * np.pi * (hour - 8.0) / 24.0)
+        return self.pace * self.config.transactions_per_block * float(cycle)
+
+    @property
+    def ahead(self) -> float:
+        """Share of the interval that still lies ahead: 1 at the first block, 0 after the last."""
+        return 1.0 - (self.height - self.config.start_block) / self.config.blocks
+
+    def keep_pace(self) -> None:
+        """After a block: everybody acts a little more, or less, where fewer, or more, transactions came than wanted."""
+        blocks = self.height - self.config.start_block + 1
+        wanted = blocks * self.config.transactions_per_block
+        self.pace = float(np.clip(self.pace * (wanted / self.ledger.num_transactions) ** CLOCK.patience, 0.2, 3.0))
+
+    def next_rate(self) -> None:
+        """The going fee rate wanders around the typical one."""
+        pull = 0.9 * np.log(self.rate / self.config.fee_rate)
+        rate = self.config.fee_rate * np.exp(pull + self.rng.normal(0.0, 0.15))
+        self.rate = float(np.clip(rate, 2.0, 2_000.0))
+
+    def deposits(self, customers: Array) -> tuple[Array, Array]:
+        """Where customers send coins for their account: (wallet, address), the address their standing one or
+        NO_ADDRESS where the exchange hands out a new one."""
+        fresh = self.rng.random(len(customers)) < self.dial("fresh-deposits")
+        return self.customer_wallet[customers], np.where(fresh, NO_ADDRESS, self.customer_address[customers])
+
+    def endow(self, wallets: Array, values: Array) -> None:
+        """Coins from before the first block, each on an address the wallet would hand out."""
+        self.ledger.endow(self.ledger.receive_addresses(wallets), values)
