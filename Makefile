@@ -49,7 +49,7 @@ pair: setup  ## write the .ipynb pairs of the text notebooks
 	@$(BIN)/btcnb pair
 
 format: setup  ## format code and the code cells of the chapters, then write the pairs
-	@$(BIN)/ruff check --fix --exit-zero --quiet src tests tools benchmarks && $(BIN)/ruff format --quiet src tests tools benchmarks
+	@$(BIN)/ruff check --fix --exit-zero --quiet src tests tools benchmarks packages && $(BIN)/ruff format --quiet src tests tools benchmarks packages
 	@$(BIN)/python tools/format_notebooks.py && $(BIN)/btcnb pair
 
 links: setup  ## follow every link of the built book (needs the network)

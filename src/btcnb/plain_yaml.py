@@ -1,7 +1,7 @@
-"""YAML as this book reads it: numbers as anyone would read them, no aliases, and, in grids, names that stand once.
+"""YAML with the numbers of YAML 1.2, without aliases and, in grids, without repeated names.
 
-1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text. Aliases are refused: a few lines of them stand for more values
-than memory holds.
+1e-3 is a number; 010, 1:30, yes and 2020-01-01 are text. Aliases are refused, because a few lines of them can stand for
+more values than memory holds.
 """
 
 from __future__ import annotations
@@ -22,13 +22,22 @@ class PlainLoader(yaml.SafeLoader):
 
 
 class _Numbers(PlainLoader):
-    """YAML 1.2's numbers and truth."""
+    """The numbers and truth values of YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
 
+for _tag, _pattern in {
+    "bool": r"true|True|false|False",
+    "null": r"null|~",
+    "int": r"[-+]?(0|[1-9](_?\d)*)",
+    "float": r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?|[-+]?\.inf|\.nan",
+}.items():
+    _Numbers.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), None)
+
+
 class _Names(_Numbers):
-    """Keys are the text that stands there: 0.1 and 0.10 are two names. A key that stands twice is refused."""
+    """Keys are text as written: 0.1 and 0.10 are two names. A repeated key is refused."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
@@ -42,24 +51,8 @@ class _Names(_Numbers):
         return found
 
 
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|false|False", "tTfF"),
-    ("null", r"null|~|", "n~"),
-    ("int", r"[-+]?(0|[1-9](_?\d)*)", "-+0123456789"),
-    ("float", r"[-+]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][-+]?\d+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
-):
-    _Numbers.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})$"), list(_first))
-
-
-def _float(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
-    return float(str(loader.construct_scalar(node)).replace(".inf", "inf").replace(".nan", "nan"))
-
-
-_Numbers.add_constructor("tag:yaml.org,2002:float", _float)
-
-
 def read_yaml(text: str, loader: Any = None) -> Any:
-    """What `text` says, numbers read as anyone would (or as `loader` has it); else a `yaml.YAMLError`."""
+    """The content of `text`, with the numbers of YAML 1.2 or as `loader` reads it; else a `yaml.YAMLError`."""
     try:
         return yaml.load(text, loader or _Numbers)
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
@@ -68,5 +61,5 @@ def read_yaml(text: str, loader: Any = None) -> Any:
 
 
 def read_names(text: str) -> Any:
-    """The same where names are text and stand once: grids of runs."""
+    """The same where names are text and unique: grids of runs."""
     return read_yaml(text, _Names)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from btcnb.book.sphinx_buttons import lead_to_text
-from btcnb.build.repository import Repository, read_repository
+from btcnb.build.project import Repository, read_repository
 
 ROOT = Path(__file__).resolve().parents[2]
 EDIT = "https://github.com/a/b/edit/main/"
@@ -19,19 +19,21 @@ def _after(page: str, file: str) -> list[str]:
         {"label": "source-repository-button", "url": "https://github.com/a/b"},
         {"label": "source-edit-button", "url": EDIT + file},
     ]
-    context: dict[str, Any] = {"header_buttons": [{"label": "source-buttons", "buttons": buttons}, {"label": "other"}]}
+    launch = {"label": "launch-buttons", "buttons": [{"label": "launch-binder", "url": "https://mybinder.org"}]}
+    groups = [{"label": "source-buttons", "buttons": buttons}, launch, {"label": "other"}]
+    context: dict[str, Any] = {"header_buttons": groups}
     lead_to_text(None, page, "page.html", context, None)
-    return [button["url"] for button in context["header_buttons"][0]["buttons"]]
+    return [button["url"] for group in context["header_buttons"] for button in group.get("buttons", [])]
 
 
 def test_a_chapter_is_edited_as_text() -> None:
-    assert _after("notebooks/01_a", "notebooks/01_a.ipynb") == ["https://github.com/a/b", f"{EDIT}notebooks/01_a.md"]
+    edited = ["https://github.com/a/b", f"{EDIT}notebooks/01_a.md"]
+    assert _after("notebooks/01_a", "notebooks/01_a.ipynb") == [*edited, "https://mybinder.org"]
 
 
-def test_prose_is_edited_as_it_is_and_generated_pages_are_not_edited() -> None:
-    assert _after("book/intro", "book/intro.md")[1] == f"{EDIT}book/intro.md"
-    assert _after("book/api_data", "book/api_data.md") == ["https://github.com/a/b"]
-    assert _after("book/status", "book/status.md") == ["https://github.com/a/b"]
+def test_other_pages_are_edited_as_text_and_cannot_be_opened_elsewhere() -> None:
+    assert _after("book/intro", "book/intro.md") == ["https://github.com/a/b", f"{EDIT}book/intro.md"]
+    assert _after("book/status", "book/status.ipynb") == ["https://github.com/a/b", f"{EDIT}book/status.md"]
 
 
 def test_the_repository_is_named_in_one_place() -> None:

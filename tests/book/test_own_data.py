@@ -12,11 +12,13 @@ import nbformat
 import papermill
 import pytest
 
-from btcnb.build.warm import SOCKET, WarmProcess, warm_manager, warmable
+from btcnb.build import kernels
+from btcnb.build.execute import Execution
 from btcnb.data import load_split_transactions, load_splits, write_etl, write_release
+from btcnb.store.keys import cell_modules
 
 ROOT = Path(__file__).parents[2]
-REAL = Path(os.environ.get("BTCNB_REAL_DATA") or ROOT.parent / "shared" / "data")
+REAL = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data")
 ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
 SMALL: dict[str, dict[str, Any]] = {
     "02_heuristics": {"repeats": 1},
@@ -41,14 +43,11 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BTCNB_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("PYTHONPATH", str(ROOT / "src"))
-        if not warmable(ROOT / "src"):
-            yield
-            return
-        notebooks = [nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4) for name in SMALL]
-        cells = [cell.source for notebook in notebooks for cell in notebook.cells if cell.cell_type == "code"]
-        with WarmProcess(cells, ONE_THREAD, tmp_path_factory.mktemp("warm") / "log") as warm:
-            patch.setenv(SOCKET, str(warm.address))
-            yield
+        if kernels.forkable(ROOT / "src" / "btcnb"):
+            notebooks = [nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4) for name in SMALL]
+            cells = [cell.source for notebook in notebooks for cell in notebook.cells if cell.cell_type == "code"]
+            kernels.start_fork_server(cell_modules(cells), ONE_THREAD, tmp_path_factory.mktemp("server") / "log")
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +68,15 @@ def execute(chapter: str, source: Path, folder: Path, **more: Any) -> str:
     """All text that the executed chapter puts on its page."""
     parameters = {"size": "tiny", "source": str(source), **SMALL[chapter], **more}
     target = folder / f"{chapter}.ipynb"
-    warm = SOCKET in os.environ and (chapter, source.name) != ALONE
-    papermill.execute_notebook(
-        str(ROOT / "notebooks" / f"{chapter}.ipynb"),
-        str(target),
-        parameters,
-        progress_bar=False,
-        cwd=str(ROOT),
-        **({"kernel_manager_class": warm_manager()} if warm else {}),
-    )
+    notebook = ROOT / "notebooks" / f"{chapter}.ipynb"
+    if (chapter, source.name) == ALONE:
+        papermill.execute_notebook(str(notebook), str(target), parameters, progress_bar=False, cwd=str(ROOT))
+    else:
+        forked = kernels.forkable(ROOT / "src" / "btcnb")
+        read = nbformat.read(notebook, as_version=4)
+        made = Execution(chapter, read, parameters, target, ROOT, {}, folder / "log", forked=forked)
+        made.run()
+        assert not made.error, made.error
     cells = nbformat.read(target, as_version=4).cells
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     return "\n".join(str(item.get("data", {}).get("text/markdown", item.get("text", ""))) for item in outputs)

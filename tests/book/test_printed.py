@@ -11,9 +11,7 @@ import pages
 import pytest
 from bs4 import BeautifulSoup
 
-from btcnb.build.cli_print import parts
-from btcnb.build.print_edition import anchor, print_edition
-from btcnb.build.print_pdf import print_pdf
+from btcnb.build.printing import anchor, one_file, parts, print_pdf
 from btcnb.build.project import Project
 
 pytestmark = pages.needs_book
@@ -21,7 +19,7 @@ pytestmark = pages.needs_book
 
 def made(folder: Path, only: list[str]) -> Path:
     path = folder / "book.html"
-    path.write_text(print_edition(pages.HTML, parts(Project(pages.ROOT), only), "The book"), encoding="utf-8")
+    path.write_text(one_file(pages.HTML, parts(Project(pages.ROOT), only), "The book"), encoding="utf-8")
     return path
 
 

@@ -46,3 +46,13 @@ def test_real_data_is_found_through_the_environment(folder: Path, monkeypatch: p
     assert reading.real_data("dumplings") is None
     (folder / "dumplings").mkdir()
     assert reading.real_data("dumplings") == folder / "dumplings"
+
+
+def test_real_data_is_looked_for_nowhere_else(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No folder beside the project counts; the reading is noted, so that setting the variable runs a chapter again."""
+    monkeypatch.delenv(reading.REAL_DATA, raising=False)
+    monkeypatch.setattr(reading, "ROOT", folder / "project")
+    (folder / "shared" / "data" / "dumplings").mkdir(parents=True)
+    with recording() as reads:
+        assert reading.real_data("dumplings") is None
+    assert set(reads.values()) == {ABSENT}

@@ -11,10 +11,9 @@ import pytest
 from btcnb import paper
 from btcnb.book.front_pipeline import ANGLES, OWNER, pipeline_html, steps
 from btcnb.book.summary import ICONS, Summary, bar_html, findings_myst, read_summary, readme_block, summarise
-from btcnb.build.errors import UsageError
-from btcnb.build.front import COLLAPSE, PIPELINE, front_page
-from btcnb.build.project import Project
-from btcnb.build.summarising import PICTURES, VERDICTS, read_verdicts, readme_text, verdicts_of
+from btcnb.build.pages import COLLAPSE, PIPELINE, fill, front
+from btcnb.build.project import Project, UsageError
+from btcnb.build.summary import PICTURES, VERDICTS, read_verdicts, readme_text, verdicts_of
 from btcnb.errors import DataError
 from btcnb.experiments.headlines import Headline, headlines
 from btcnb.paper.kinds import Chapter
@@ -65,16 +64,21 @@ def test_the_readme_has_a_bar_of_characters_a_verdict() -> None:
 
 def test_the_first_page_is_filled_in() -> None:
     files = {COLLAPSE: SVG.encode(), PIPELINE: b"<ol></ol>"}
-    text = "A\n\n% front: collapse\n\n% front: pipeline\n\n% front: verdicts\n\n% front: findings\n\nZ\n"
-    page = front_page(text, files, [{"kind": "summary", **SUMMARY.record()}])
-    assert "% front" not in page and page.count("```{raw} html") == 3
+    names = ("collapse", "pipeline", "verdicts", "findings")
+    text = "A\n\n" + "".join(f'{{{{ front("{name}") }}}}\n\n' for name in names) + "Z\n"
+
+    def filled(text: str, files: dict[str, bytes], records: list[dict[str, object]]) -> str:
+        return fill(text, "book/intro.md", {"front": front(files, records)})
+
+    page = filled(text, files, [{"kind": "summary", **SUMMARY.record()}])
+    assert "front(" not in page and page.count("```{raw} html") == 3 and page.endswith("\n\nZ\n")
     assert "<figcaption>3 addresses of 2 owners, one <em>user</em>.</figcaption>" in page
     assert "1. **How pure?**" in page
-    assert front_page(text, files, []).count("has not been executed in this build") == 2
+    assert filled(text, files, []).count("has not been executed in this build") == 2
     with pytest.raises(UsageError, match="`btcnb summary` makes it"):
-        front_page(text, {}, [])
-    with pytest.raises(UsageError, match="`% front: sculpture` is none of"):
-        front_page("% front: sculpture", files, [])
+        filled(text, {}, [])
+    with pytest.raises(UsageError, match=r"book/intro.md: front\('sculpture'\) is none of"):
+        filled('{{ front("sculpture") }}', files, [])
 
 
 def test_the_steps_of_the_method_are_drawn_from_one_example() -> None:
@@ -95,7 +99,12 @@ def test_the_first_page_links_every_chapter_and_every_page_around_them() -> None
     for document in contents:
         name = f"/{document}" if document.startswith("notebooks/") else document.removeprefix("book/")
         assert re.search(rf"\{{doc\}}`([^`]*<)?{re.escape(name)}>?`", text), document
-    assert set(re.findall(r"^% front: (\w+)$", text, re.MULTILINE)) >= {"collapse", "pipeline", "verdicts", "findings"}
+    assert set(re.findall(r'^{{ front\("(\w+)"\) }}$', text, re.MULTILINE)) >= {
+        "collapse",
+        "pipeline",
+        "verdicts",
+        "findings",
+    }
 
 
 def test_the_readme_says_what_the_records_say() -> None:
@@ -137,7 +146,7 @@ def test_the_rendered_first_page_shows_the_summary_and_is_light() -> None:
     if not folder.exists():
         pytest.skip("the book has not been built: make book")
     page = (folder / "intro.html").read_text("utf-8")
-    assert 'class="verdict-bar"' in page and 'class="pipeline"' in page and "% front" not in page
+    assert 'class="verdict-bar"' in page and 'class="pipeline"' in page and "front(" not in page
     assert page.count('role="img"') >= 2 and "<title>" in page
     for link in re.findall(r'<li><a href="(\.\./notebooks/[^"]+)">', page):
         assert (folder / link).resolve().exists(), link

@@ -296,7 +296,7 @@ def test_a_chain_outside_of_the_papers_intervals_has_no_price_unless_one_is_give
     named = replace(elsewhere, truth=Truth(owner=np.full(elsewhere.num_addresses, -1), label=label))
     plain = Encoder(RECIPE.train, 14, 0).eval()
     assert entity_trial(plain, named, linkages=("average",)).told["transactions"] == 2
-    with pytest.raises(ParameterError, match="20 features a node, but the model was made for 14"):
+    with pytest.raises(ParameterError, match="20 features per node, but the model was made for 14"):
         entity_trial(plain, named, linkages=("average",), price_usd=9_000.0)
     assert price_and_rules(named)[0] is None and price_and_rules(named, 77.0)[1].price_usd == 77.0
     price, rules = price_and_rules(judged)

@@ -14,22 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btcnb.cluster import ari, dendrogram_purity, evaluate, linkage, nmi, refine, scored_nodes
-from btcnb.cluster.evaluation import evaluation
+from btcnb.cluster.evaluate import evaluation
 from btcnb.data import DEFAULT_RULES, Source, load_clusters, load_graph, load_linked_twice
 from btcnb.errors import BtcnbError, ParameterError
 from btcnb.experiments import baseline, coarse, compare, embeddings, laps, measures, recipe, scores, trained
 from btcnb.experiments.jobs import METHODS, NO_EMBEDDING, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
-from btcnb.experiments.measures import MEASURES, effective_rank, measure, side_by_side
-from btcnb.experiments.measures import scores as scores_of_a_job
+from btcnb.experiments.measures import effective_rank, measure, side_by_side
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.refining import THRESHOLDS
-from btcnb.experiments.sweep.work import made_by, made_here
 from btcnb.learn import prepare
 from btcnb.store.manage import entries
-from btcnb.store.reach import package
 
 DATA = Source(size="tiny", seed=3)
 RECIPE = recipe(DATA, seed=3)
@@ -202,13 +199,6 @@ def test_jobs_that_nobody_can_run_are_refused(changes: dict[str, object], messag
 def test_a_job_that_measures_something_unknown_is_refused_before_anything_runs() -> None:
     with pytest.raises(ParameterError, match="measure is 'beauty', but must be one of 'scores'"):
         measure(Job("row", 3, RECIPE, measure="beauty"))
-
-
-def test_a_measurement_is_made_by_its_own_code_alone() -> None:
-    """Another measurement may come and go: the digest of this one's records stays what it is."""
-    assert made_here("scores").code == made_by(scores_of_a_job).code
-    assert len({made_here(name).code for name in ("scores", "refinement", "flipped_8")}) == 3
-    assert "flips" not in " ".join(package().of_function(MEASURES["refinement"]).symbols)
 
 
 def test_only_jobs_are_measured() -> None:

@@ -280,7 +280,7 @@ def test_ranks_beside_the_published_ones() -> None:
 
 
 def real_blocks() -> Path:
-    folder = Path(os.environ.get("BTCNB_REAL_DATA", Path(__file__).parents[3] / "shared" / "data")) / "mainnet-blocks"
+    folder = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data") / "mainnet-blocks"
     if not folder.exists():
         pytest.skip("no real blocks at hand: set BTCNB_REAL_DATA to a folder with mainnet-blocks")
     return folder

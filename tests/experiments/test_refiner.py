@@ -213,7 +213,6 @@ def test_recipes_that_make_no_sense(fields: dict[str, Any], words: str) -> None:
         ({"refiner": INPUTS, "groups": [0, 1]}, "2 labels for 6"),
         ({"refiner": INPUTS, "groups": [0.5] * 6}, "not whole numbers"),
         ({"partition": [0, 1]}, "2 labels for 6"),
-        ({"partition": [None] * 6}, "not names"),
         ({"X": np.full((6, 2), np.nan)}, "is nan"),
         ({"X": "rows"}, "X"),
         ({"refiner": None}, "must be a Refiner"),
@@ -224,6 +223,11 @@ def test_input_that_does_not_fit(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises((DataError, ParameterError), match=words) as error:
         refined(**given)
     assert isinstance(error.value, BtcnbError)
+
+
+def test_a_partition_without_labels_is_refused() -> None:
+    with pytest.raises(ValueError, match="partition holds object"):
+        refined(THREE_PAIRS, [None] * 6, Refiner())
 
 
 def test_a_recipe_can_be_compared_by_the_store() -> None:

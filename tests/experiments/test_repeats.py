@@ -13,7 +13,7 @@ from btcnb.experiments.repeats import moved
 
 def record(row: str, seed: int, score: float, **more: Any) -> dict[str, Any]:
     values = {"DP": score, "NMI": score / 2, "ARI": 0.1}
-    return {"row": row, "seed": seed, "run": f"{row}/{seed}", "code": "now", "state": "done", **values, **more}
+    return {"row": row, "seed": seed, "run": f"{row}/{seed}", "commit": "v1", "state": "done", **values, **more}
 
 
 FIRST = pd.DataFrame([record("gat", 1, 0.80), record("gat", 2, 0.70), record("sage", 1, 0.60)])
@@ -28,11 +28,16 @@ def test_distances_are_taken_run_by_run_whatever_their_sign() -> None:
     assert found["NMI, most"].tolist() == pytest.approx([0.0, 0.02])
 
 
-@pytest.mark.parametrize("other", [{"code": "older"}, {"run": "another recipe"}, {"state": "failed"}])
-def test_runs_of_other_code_or_recipe_and_failed_ones_do_not_count(other: dict[str, Any]) -> None:
+@pytest.mark.parametrize("other", [{"commit": "v2"}, {"run": "another recipe"}, {"state": "failed"}])
+def test_runs_of_another_commit_or_recipe_and_failed_ones_do_not_count(other: dict[str, Any]) -> None:
     again = pd.DataFrame([record("gat", 1, 0.82), record("gat", 2, 0.1, **other)])
     (line,) = moved(FIRST, again).to_dict("records")
     assert line["runs"] == 1 and line["DP, most"] == pytest.approx(0.02)
+
+
+def test_records_without_a_commit_are_compared() -> None:
+    older = FIRST.drop(columns="commit")
+    assert moved(older, older)["runs"].tolist() == moved(FIRST, older)["runs"].tolist() == [2, 1]
 
 
 def test_without_a_second_record_there_is_no_line() -> None:

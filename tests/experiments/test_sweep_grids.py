@@ -93,8 +93,8 @@ WRONG = {
     "measure: beauty\nrows: {a: {}}": "there is no measure 'beauty'",
     "rows: {a: {method: luvain}}": "there is no method 'luvain'; did you mean 'louvain'.",
     "size: tinny\nrows: {a: {}}": "there is no size 'tinny'; did you mean 'tiny'.",
-    "rows: {a: {epochs: -1}}": "rows.a: epochs is -1, but must lie in [0, inf); mend that row (or base).",
-    "rows: {a: {epochs: many}}": "rows.a: epochs is 'many', but must be a whole number",
+    "rows: {a: {epochs: -1}}": "rows.a: epochs is -1: input should be greater than or equal to 0; mend that",
+    "rows: {a: {epochs: many}}": "rows.a: epochs is 'many': input should be a number",
     "rows: {a: {cut: gapp}}": "rows.a:",
     "rows: {a: {supervision: [nobody]}}": "rows.a:",
     "rows: {a: {size: [tiny]}}": "rows.a.size: there is no size",
@@ -145,6 +145,7 @@ def test_a_record_is_of_its_run_also_when_recipes_get_new_fields() -> None:
     assert run_of(record) == run_id(asked)
     older = {name: value for name, value in record.items() if name not in ("train.keep", "supervision")}
     assert run_of(older) == run_id(asked)
+    assert run_of({**record, "cluster.memory_limit": None}) == run_id(asked)  # recipes had this field once
     assert run_of({**record, "train.keep": "last"}) != run_id(asked)
     assert run_of({**record, "train.gone": 1}) != run_id(asked)
 

@@ -23,7 +23,7 @@ from btcnb.experiments.sweep.progress import Progress
 from btcnb.experiments.sweep.records import Records
 from btcnb.experiments.sweep.remote import DaskWorkers
 from btcnb.experiments.sweep.running import run
-from btcnb.experiments.sweep.work import made_by
+from btcnb.experiments.sweep.work import made_here
 
 HERE = Path(__file__).parent
 
@@ -47,7 +47,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def swept(folder: Path, address: str, rows: list[str], seeds: Any) -> tuple[Progress, list[dict[str, Any]]]:
     records = Records(folder / "fakes.jsonl")
-    todo = plan(read_grid(grid_file(folder, rows, seeds)), records, lambda _: made_by(fake))
+    todo = plan(read_grid(grid_file(folder, rows, seeds)), records)
     told = run([todo], DaskWorkers(fake, address), Progress(len(todo.todo), 2, io.StringIO()))
     return told, records.read()
 
@@ -57,7 +57,7 @@ def test_runs_of_lost_workers_go_on_elsewhere_or_are_given_up(tmp_path: Path, cl
     told, records = swept(tmp_path, address, ["plain", "better"], 2)
     assert (told.done, told.failed) == (4, 0)
     assert {each["threads"] for each in records} == {1}
-    assert {each["code"] for each in records} == {made_by(fake).code}
+    assert {each["commit"] for each in records} == {made_here().commit}
 
     def kill_one() -> None:  # as soon as both workers are in a run
         wait_for(lambda: len([name for name, _ in ran(tmp_path) if name.startswith("waits")]) == 2)

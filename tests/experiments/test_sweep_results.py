@@ -20,18 +20,13 @@ from btcnb.experiments.sweep.comparing import counts, failures, metrics_of
 from btcnb.experiments.sweep.identity import run_id
 from btcnb.experiments.sweep.records import FORMAT, Records
 from btcnb.experiments.sweep.reporting import Wanted, report, state_of_affairs
-from btcnb.experiments.sweep.work import Made
-
-
-def now(measure: str) -> Made:
-    return Made("now", "btcnb 1")
 
 
 def record(row: str, seed: int, rate: float = 0.001, state: str = "done", **metrics: Any) -> dict[str, Any]:
     made = Job(row, seed, recipe(Source(size="tiny", seed=seed), seed, learning_rate=rate))
     head = {"format": FORMAT, "grid": "g", "row": row, "seed": seed, "run": run_id(made), "measure": "scores"}
     how = {"method": "trained", "state": state, "error": "no." if state == "failed" else "", "made": "2026-01-01"}
-    then = {"code": "now", "versions": "btcnb 1", "data": f"d{seed}", "seconds": 1.0}
+    then = {"versions": "btcnb 1", "data": f"d{seed}", "seconds": 1.0}
     return {**head, **how, **then, **made.recipe.flat(), **metrics}
 
 
@@ -50,18 +45,18 @@ TWO_ROWS = [
 
 def test_the_newest_done_record_of_a_run_wins(tmp_path: Path) -> None:
     path = written(tmp_path, [record("gat", 1, DP=0.1), record("gat", 1, DP=0.2), record("gat", 1, state="failed")])
-    frame = records_frame(path, now)
+    frame = records_frame(path)
     assert frame[["row", "seed", "DP"]].to_numpy().tolist() == [["gat", 1, 0.2]]
 
 
-def test_current_is_what_todays_code_made(tmp_path: Path) -> None:
-    path = written(tmp_path, [record("gat", 1), record("gat", 2, code="then")])
-    assert records_frame(path, now)["current"].tolist() == [True, False]
-    assert records_frame(path)["current"].tolist() == [False, False]  # the real measure's code
+def test_records_with_a_digest_of_code_and_records_with_a_commit_count_alike(tmp_path: Path) -> None:
+    path = written(tmp_path, [record("gat", 1, code="b951794b"), record("gat", 2, commit="v1-3-g0123abc")])
+    assert records_frame(path)["seed"].tolist() == [1, 2]
+    assert counts(Records(path).read())["done"] == 2 and metrics_of(records_frame(path)) == []
 
 
 def test_rows_stay_together_and_seeds_in_order(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), now)
+    frame = records_frame(written(tmp_path, TWO_ROWS))
     assert list(zip(frame["row"], frame["seed"], strict=True)) == [
         (row, s) for row in ("gat", "other") for s in (1, 2, 3)
     ]
@@ -70,35 +65,35 @@ def test_rows_stay_together_and_seeds_in_order(tmp_path: Path) -> None:
 def test_a_row_whose_settings_changed_is_not_mixed(tmp_path: Path) -> None:
     """Seeds 1 and 2 were made with the old rate, seed 1 again with the new one."""
     older = [record("gat", seed, 0.001, DP=0.1) for seed in (1, 2)]
-    frame = records_frame(written(tmp_path, [*older, record("gat", 1, 0.005, DP=0.9)]), now)
+    frame = records_frame(written(tmp_path, [*older, record("gat", 1, 0.005, DP=0.9)]))
     assert frame[["seed", "DP"]].to_numpy().tolist() == [[1, 0.9]]
 
 
 def test_other_versions_and_failures_are_counted_and_left_out(tmp_path: Path) -> None:
     records = [
         record("gat", 1),
-        record("gat", 2, code="then"),
+        record("gat", 2),
         record("gat", 3, state="failed"),
         record("gat", 4, data="before"),
         {**record("other", 4, 0.002), "data": "after"},
         {"format": 0},
     ]
     path = written(tmp_path, records)
-    expected = {"done": 2, "failed": 1, "other code": 1, "other data": 1, "other version": 1}
-    assert counts(path, now) == expected
-    assert [(each["row"], each["seed"]) for each in failures(path)] == [("gat", 3)]
-    assert len(records_frame(path, now)) == 4
+    expected = {"done": 3, "failed": 1, "other data": 1, "other version": 1}
+    assert counts(Records(path).read()) == expected
+    assert [(each["row"], each["seed"]) for each in failures(Records(path).read())] == [("gat", 3)]
+    assert len(records_frame(path)) == 4
 
 
 def test_no_records(tmp_path: Path) -> None:
-    frame = records_frame(tmp_path / "none.jsonl", now)
-    assert len(frame) == 0 and {"row", "seed", "current"} <= set(frame.columns)
-    assert summary(frame, ["DP"]).empty and sum(counts(tmp_path / "none.jsonl", now).values()) == 0
+    frame = records_frame(tmp_path / "none.jsonl")
+    assert len(frame) == 0 and {"row", "seed"} <= set(frame.columns)
+    assert summary(frame, ["DP"]).empty and sum(counts([]).values()) == 0
 
 
 def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
     """0.1, 0.2 and 0.3: mean 0.2, standard deviation 0.1, and t for 2 degrees of freedom at 95 % is 4.3027."""
-    found = paired(records_frame(written(tmp_path, TWO_ROWS), now), "gat", "other", "DP")
+    found = paired(records_frame(written(tmp_path, TWO_ROWS)), "gat", "other", "DP")
     half = 4.302653 * 0.1 / math.sqrt(3)
     assert found.n == 3 and found.mean == pytest.approx(0.2)
     assert (found.low, found.high) == (pytest.approx(0.2 - half), pytest.approx(0.2 + half))
@@ -106,14 +101,14 @@ def test_differences_are_paired_by_seed(tmp_path: Path) -> None:
 
 def test_seeds_without_a_number_do_not_count(tmp_path: Path) -> None:
     records = [*TWO_ROWS, record("gat", 4, DP=None), record("other", 4, 0.002, DP=0.5), record("gat", 5, DP=0.5)]
-    frame = records_frame(written(tmp_path, records), now)
+    frame = records_frame(written(tmp_path, records))
     assert paired(frame, "gat", "other", "DP").n == 3
     lines = summary(frame, ["DP"]).set_index("row")
     assert lines["n"].to_dict() == {"gat": 4, "other": 4}
 
 
 def test_one_pair_has_no_interval_and_none_no_mean(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, [record("a", 1, DP=0.5), record("b", 1, 0.002, DP=0.2)]), now)
+    frame = records_frame(written(tmp_path, [record("a", 1, DP=0.5), record("b", 1, 0.002, DP=0.2)]))
     one = paired(frame, "a", "b", "DP")
     assert one.mean == pytest.approx(0.3) and one.n == 1 and math.isnan(one.low) and math.isnan(one.high)
     frame.loc[0, "seed"] = 2
@@ -121,7 +116,7 @@ def test_one_pair_has_no_interval_and_none_no_mean(tmp_path: Path) -> None:
 
 
 def test_a_summary_has_mean_spread_and_number(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), now)
+    frame = records_frame(written(tmp_path, TWO_ROWS))
     gat, other = summary(frame, ["DP"], against="other").to_dict("records")
     assert (gat["row"], gat["metric"], gat["n"], gat["pairs"]) == ("gat", "DP", 3, 3)
     assert (gat["mean"], gat["sd"], gat["difference"]) == tuple(map(pytest.approx, (0.7, 0.2, 0.2)))
@@ -129,7 +124,7 @@ def test_a_summary_has_mean_spread_and_number(tmp_path: Path) -> None:
 
 
 def test_unknown_rows_and_metrics_are_named(tmp_path: Path) -> None:
-    frame = records_frame(written(tmp_path, TWO_ROWS), now)
+    frame = records_frame(written(tmp_path, TWO_ROWS))
     with pytest.raises(ParameterError, match="there is no row 'sage'; there are gat, other"):
         paired(frame, "gat", "sage", "DP")
     with pytest.raises(ParameterError, match="no run has the metric 'XX'; there are DP"):
@@ -147,7 +142,7 @@ def test_unknown_rows_and_metrics_are_named(tmp_path: Path) -> None:
 @pytest.fixture
 def compared(tmp_path: Path) -> pd.DataFrame:
     extra = [record("a_b & c|d", 1, 0.003, NMI=12_345.6)]
-    frame = records_frame(written(tmp_path, [*TWO_ROWS, *extra]), now)
+    frame = records_frame(written(tmp_path, [*TWO_ROWS, *extra]))
     return summary(frame, ["DP", "NMI"], against="other")
 
 

@@ -25,10 +25,9 @@ from btcnb.experiments.sweep.planning import Plan, plan
 from btcnb.experiments.sweep.progress import Progress, duration
 from btcnb.experiments.sweep.records import FIELDS, Record, Records
 from btcnb.experiments.sweep.running import run
-from btcnb.experiments.sweep.work import Made, made_by
+from btcnb.experiments.sweep.work import made_here
 
 HERE = Path(__file__).parent
-HERE_AND_NOW = Made("this code", "btcnb 1")
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +36,9 @@ def fakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def planned(folder: Path, rows: list[str], seeds: Any = 2, again: str = "failed", made: Made | None = None) -> Plan:
+def planned(folder: Path, rows: list[str], seeds: Any = 2, again: str = "failed") -> Plan:
     grid = read_grid(grid_file(folder, rows, seeds))
-    return plan(grid, Records(folder / "fakes.jsonl"), (lambda _: made or made_by(fake)), again)
+    return plan(grid, Records(folder / "fakes.jsonl"), again)
 
 
 def rows_of(found: Plan) -> list[str]:
@@ -64,7 +63,7 @@ def test_a_record_says_everything_in_one_flat_line(tmp_path: Path) -> None:
     assert list(record)[: len(FIELDS)] == list(FIELDS)
     assert record["grid"] == "fakes" and (record["row"], record["seed"]) == ("plain", 3)
     assert (record["measure"], record["method"], record["state"], record["error"]) == ("scores", "trained", "done", "")
-    assert record["run"] == run_id(told.todo[0]) and record["code"] == made_by(fake).code
+    assert record["run"] == run_id(told.todo[0]) and record["commit"] == made_here().commit != ""
     assert record["versions"].startswith("btcnb ") and "torch 2" in record["versions"]
     assert record["data"] == "d3" and record["DP"] == 0.3 and record["NMI"] is None
     assert record["source.seed"] == record["train.seed"] == 3 and record["train.learning_rate"] == 0.001
@@ -87,22 +86,11 @@ def test_an_error_is_one_sentence(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("metrics", [{"row": 3}, {"train.alpha": 0.5}, {"DP": [1, 2]}, {"DP": {}}])
+@pytest.mark.parametrize("metrics", [{"row": 3}, {"commit": "v1"}, {"train.alpha": 0.5}, {"DP": [1, 2]}, {"DP": {}}])
 def test_metrics_that_do_not_fit_a_record_fail_the_run(tmp_path: Path, metrics: dict[str, Any]) -> None:
     run([planned(tmp_path, ["plain"], seeds=1)], Inline(lambda job: metrics), Progress(1, 1, io.StringIO()))
     (record,) = read(tmp_path)
     assert record["state"] == "failed" and "metric" in record["error"] and record["row"] == "plain"
-
-
-def test_runs_of_other_code_count_as_done_and_are_told(tmp_path: Path) -> None:
-    run([planned(tmp_path, ["plain"])], Inline(), Progress(2, 1, io.StringIO()))
-    kept = planned(tmp_path, ["plain"], made=HERE_AND_NOW)
-    assert kept.todo == () and kept.done == 2
-    told = "made by other code: 2 of 2 runs; they count as done (`--again stale` runs them again)."
-    assert kept.sentences == (f"fakes: {told}",)
-    again = planned(tmp_path, ["plain"], made=HERE_AND_NOW, again="stale")
-    assert rows_of(again) == ["plain/1", "plain/2"]
-    assert again.sentences == ("fakes: made by other code: 2 of 2 runs; they run again.",)
 
 
 def test_runs_on_other_data_than_the_newest_of_the_same_source(tmp_path: Path) -> None:
@@ -114,10 +102,10 @@ def test_runs_on_other_data_than_the_newest_of_the_same_source(tmp_path: Path) -
 
     grid = read_grid(grid_file(tmp_path, ["plain", "better"]))
     records = Records(tmp_path / "fakes.jsonl")
-    run([plan(grid, records, lambda _: made_by(fake))], Inline(moved), Progress(2, 1, io.StringIO()))
+    run([plan(grid, records)], Inline(moved), Progress(2, 1, io.StringIO()))
     found = planned(tmp_path, ["plain"])
     assert found.todo == () and any("made on other data: 1 of 2 runs" in each for each in found.sentences)
-    assert rows_of(planned(tmp_path, ["plain"], again="stale")) == ["plain/1"]
+    assert rows_of(planned(tmp_path, ["plain"], again="other-data")) == ["plain/1"]
 
 
 def test_a_renamed_row_keeps_its_runs(tmp_path: Path) -> None:
@@ -227,7 +215,7 @@ def test_processes_of_one_thread_survive_one_anothers_end(tmp_path: Path) -> Non
     }
     by_row = {each["row"]: each for each in read(tmp_path)}
     assert by_row["killed"]["error"] == "the worker was lost (killed, or out of memory)."
-    assert by_row["killed"]["code"] == by_row["plain"]["code"] == made_by(fake).code
+    assert by_row["killed"]["commit"] == by_row["plain"]["commit"] == made_here().commit
     assert {each["threads"] for each in read(tmp_path) if each["state"] == "done"} == {1}
     assert os.getpid() not in {process for _, process in ran(tmp_path)}
 

@@ -114,20 +114,12 @@ def test_few_worlds_have_a_level_and_no_spread() -> None:
 
 
 def test_progress_counts_rows_that_can_be_judged() -> None:
-    line = tables.progress({"ablation": (RUNS, ["gat", "gcn", "dgi"]), "none": (None, ["a"])}, 5, str)
+    line = tables.progress({"ablation": (RUNS, ["gat", "gcn", "dgi"]), "none": (None, ["a"])}, 5)
     assert line["rows with enough worlds"].tolist() == ["1 of 3", "0 of 1"]
     assert line["runs"].tolist() == ["5 of 15", "0 of 5"]
     assert line[tables.HOURS].isna().all(), "these records tell no seconds"
-    timed = tables.progress({"ablation": (RUNS.assign(seconds=720.0), ["gat"])}, 5, str)
+    timed = tables.progress({"ablation": (RUNS.assign(seconds=720.0), ["gat"])}, 5)
     assert timed[tables.HOURS].tolist() == [3 * 720 / 3600], "rows that are not asked for do not count"
-
-
-def test_progress_counts_runs_that_older_code_has_made() -> None:
-    code = {"scores": "now", "thorough": "then"}
-    runs = RUNS.assign(measure="scores", code="now")
-    runs.loc[runs["row"] == "gat", "measure"] = "thorough"  # three runs, whose code is another today
-    wanted = {"ablation": (runs, ["gat", "gcn", "dgi"]), "gcn": (runs, ["gcn"]), "none": (None, ["a"])}
-    assert tables.progress(wanted, 5, code.__getitem__)[tables.OLDER].tolist() == [3, 0, 0]
 
 
 def test_a_caption_says_how_many_worlds_there_are() -> None:

@@ -30,7 +30,7 @@ SHAPES = {
     "entity_labels": 16,
     "hyperparameters": 18,
     "moser_freshness": 4,
-    "moser_headline": 27,
+    "moser_headline": 31,
     "moser_points": 8,
     "moser_votes": 26,
     "negatives": 5,

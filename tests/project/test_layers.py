@@ -26,13 +26,13 @@ def test_the_layers_hold() -> None:
     ("module", "line"),
     [
         ("cluster/scores.py", "import btcnb.data.features"),
-        ("theory/lemma.py", "import btcnb.learn.losses"),
-        ("data/features.py", "import btcnb.learn.losses"),
-        ("learn/losses.py", "import btcnb.experiments"),
+        ("theory/lemma.py", "import btcnb.learn.objectives"),
+        ("data/features.py", "import btcnb.learn.objectives"),
+        ("learn/objectives.py", "import btcnb.experiments"),
         ("book/style.py", "import btcnb.build.cli"),
         ("build/render.py", "import btcnb.experiments"),
         ("errors.py", "import btcnb.store"),
-        ("data/readers/etl.py", "import btcnb.data.simulate.config"),
+        ("data/readers/etl.py", "import btcnb.data.simulator.config"),
     ],
 )
 def test_an_import_against_the_rule_is_found(tmp_path: Path, module: str, line: str) -> None:

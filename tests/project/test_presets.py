@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from btcnb.build.chapters import load_chapters
+from btcnb.build.notebooks import load_chapters
 from btcnb.build.presets import read_preset, resolve
 from btcnb.build.project import Project
 

@@ -63,6 +63,7 @@ def test_what_is_installed_here_is_what_the_lock_names(lock: dict[str, str]) -> 
 def test_pyproject_names_the_versions_of_the_lock(lock: dict[str, str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
+    wanted = [each for each in wanted if not each.startswith("meanlink")]  # stands in this repository
     pins = _pins(wanted)
     assert len(pins) == len(wanted), "every dependency is pinned with =="
     assert pins == {name: lock[name] for name in pins}
@@ -148,7 +149,7 @@ def _calls(tmp_path: Path, offered: str) -> list[str]:
 def test_digests_are_enforced_and_nothing_is_resolved(tmp_path: Path) -> None:
     assert _calls(tmp_path, offered="yes") == [
         "--require-hashes --requirement requirements.lock",
-        "--no-build-isolation --editable .",
+        "--no-build-isolation --editable packages/meanlink --editable .",
     ]
     probe = (tmp_path / "venv" / "torch-cpu.txt").read_text().replace("\\\n", " ").split()
     assert re.fullmatch(r"torch==[0-9.]+\+cpu", probe[0])
@@ -159,7 +160,7 @@ def test_where_no_build_for_cpus_is_offered_the_public_one_comes_with_its_librar
     assert _calls(tmp_path, offered="no") == [
         "--require-hashes --requirement requirements-cuda.lock",
         "--require-hashes --requirement requirements.lock",
-        "--no-build-isolation --editable .",
+        "--no-build-isolation --editable packages/meanlink --editable .",
     ]
 
 
@@ -167,16 +168,16 @@ def test_what_the_installation_compiles_beforehand_can_be_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it cannot, the installation goes on and only its log says why."""
-    from btcnb.cluster._climb import nearest_listed
-    from btcnb.cluster._one_matrix_levels import best_thresholds
-    from btcnb.cluster._stages import known_pairs
     from btcnb.data.change_votes.revealed import _joined_at
-    from btcnb.data.readers.blocks.hashes import ripemd160
+    from btcnb.data.readers.blocks.parse import _fill
+    from meanlink._level_scores import best_threshold
+    from meanlink._rounds import reciprocal_pairs
+    from meanlink.levels import _nearest_listed
 
     monkeypatch.setenv("BTCNB_CACHE", str(tmp_path))
     tool = runpy.run_path(str(ROOT / "tools" / "compile.py"))
     tool["data"](), tool["trees"](), tool["large_trees"](), tool["blocks"]()
-    for kernel in (best_thresholds, _joined_at, known_pairs, nearest_listed, ripemd160):
+    for kernel in (best_threshold, _joined_at, reciprocal_pairs, _nearest_listed, _fill):
         assert kernel.signatures
 
 

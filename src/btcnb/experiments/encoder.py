@@ -15,14 +15,13 @@ from typing import Any
 
 from btcnb import gates, sizes
 from btcnb.data import Source, load_clusters, load_graph
-from btcnb.data.readers.atomic import replacing
-from btcnb.data.readers.guard import UNREADABLE, reading
+from btcnb.data.readers.files import MISSHAPEN, reading, replacing
 from btcnb.errors import BtcnbError, DataError
 from btcnb.experiments.recipe import Recipe, recipe
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.stages import trained
-from btcnb.learn import Encoder, embed, load_model
-from btcnb.learn.checkpoints import digest, model_state, save
+from btcnb.learn import Encoder, embed
+from btcnb.learn.checkpoints import digest, load_model_and_digest, model_state, save
 from btcnb.store import note_read
 
 SHIPPED = Path(__file__).parent / "shipped" / "encoder.pt"
@@ -94,8 +93,9 @@ def write_encoder(encoder: EncoderFile, folder: str | Path) -> Path:
     """Write `encoder.pt` and `encoder.json` into a folder; what stood there is replaced."""
     path = Path(folder) / SHIPPED.name
     refiner = None if encoder.refiner is None else asdict(encoder.refiner)
-    told = {"format": FORMAT, "digest": encoder.digest, "threshold": encoder.threshold, "refiner": refiner}
-    save(model_state(encoder.model), path)
+    state = model_state(encoder.model)
+    told = {"format": FORMAT, "digest": digest(state), "threshold": encoder.threshold, "refiner": refiner}
+    save(state, path)
     with replacing(path.with_suffix(".json")) as part:
         part.write_text(json.dumps({**told, "made": encoder.made}, indent=1) + "\n", encoding="utf-8")
     return path
@@ -112,8 +112,7 @@ def read_encoder(path: str | Path | None = None) -> EncoderFile:
             place = place / SHIPPED.name
         beside = place.with_suffix(".json") if place.is_file() else None
         told = beside is not None and beside.is_file()
-    model = load_model(note_read(place))
-    found = EncoderFile(model, digest(model_state(model)))
+    found = EncoderFile(*load_model_and_digest(note_read(place)))
     return _with_advice(found, beside) if told and beside is not None else found
 
 
@@ -126,7 +125,7 @@ def _with_advice(found: EncoderFile, path: Path) -> EncoderFile:
             raise ValueError(f"format {told['format']!r:.20} is not {FORMAT}")
         threshold = None if told["threshold"] is None else gates.real("threshold", told["threshold"], "(0, inf)")
         refiner, made = Refiner(**told["refiner"]), gates.instance("made", told["made"], dict)
-    except (*UNREADABLE, BtcnbError) as error:
+    except (*MISSHAPEN, BtcnbError) as error:
         problem = f"does not describe an encoder ({str(error)[:160].rstrip('.')})"
         raise DataError(path, "JSON", problem, remedy) from error
     if told.get("digest") != found.digest:

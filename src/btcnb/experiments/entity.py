@@ -46,8 +46,7 @@ from btcnb.experiments.pair_scores import (
 )
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.stages import trained
-from btcnb.learn import Encoder
-from btcnb.learn.baselines import BASELINES
+from btcnb.learn import BASELINES, Encoder
 
 IntArray = npt.NDArray[np.int64]
 Moments = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from btcnb import gates
 from btcnb.cluster import ClusterConfig, coarse_partition, refine
-from btcnb.cluster.evaluation import evaluation
+from btcnb.cluster.evaluate import evaluation
 from btcnb.data import Transactions, build_graph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import price_near

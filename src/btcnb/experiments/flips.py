@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb import gates
-from btcnb.cluster._gate import directed
+from btcnb.cluster import fill_zero_rows
 from btcnb.data import (
     DEFAULT_RULES,
     ROLES,
@@ -95,7 +95,7 @@ def flipped(job: Job, share: float) -> Numbers:
     with laps("train"):
         run = _run(job, share)
     with laps("embed"):
-        rows, _ = directed(embed(run.model, graph), job.recipe.cluster.zero_rows)
+        rows, _ = fill_zero_rows(embed(run.model, graph), job.recipe.cluster.zero_rows)
     with laps("refine"):
         numbers = _refined(rows, graph, _flipped(job.recipe.source, "test", share, job.seed), job.seed)
     return numbers | laps.record() | {"data": graph.fingerprint()}

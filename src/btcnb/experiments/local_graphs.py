@@ -13,7 +13,7 @@ serves all linkages and cuts of a piece; the partitions are those of `build_grap
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,14 +21,23 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.cluster import CUTS, LINKAGES
-from btcnb.cluster._gate import directed
-from btcnb.cluster.one_matrix import Room, inner_cuts, one_matrix, several_whole_cuts
+from btcnb.cluster import (
+    CUTS,
+    LINKAGES,
+    cut_forest,
+    cut_gap,
+    cut_inconsistency,
+    fill_zero_rows,
+    flat,
+    global_threshold,
+    local_thresholds,
+    merge_values,
+)
 from btcnb.data import Transactions, build_graph
 from btcnb.data.intervals import price_near
 from btcnb.data.local_features import local_arrays, require_all_occur
-from btcnb.learn import Encoder, embed, prepare
-from btcnb.learn.graphs import PreparedGraph, disjoint_union, prepare_arrays
+from btcnb.learn import Encoder, PreparedGraph, disjoint_union, embed, prepare, prepare_arrays
+from meanlink.matrix import DistanceMatrix
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -87,12 +96,14 @@ class LocalGraphs:
 
     def run(self, pieces: Iterable[Transactions]) -> Iterator[Local]:
         """The pieces, in their order, with all their clusterings."""
-        room = Room()
+        matrix: DistanceMatrix | None = None
         for group in self._groups(pieces):
             union, first = disjoint_union([graph for _, _, graph in group])
             rows = embed(self.model, union)
             for (txs, labels, graph), start in zip(group, first.tolist(), strict=True):
-                yield self._clustered(txs, labels, rows[start : start + graph.num_nodes], room)
+                embedded, zero_rows = _with_directions(rows[start : start + graph.num_nodes])
+                matrix = DistanceMatrix(embedded, reuse=matrix)
+                yield self._clustered(txs, labels, embedded, zero_rows, matrix)
 
     def _groups(self, pieces: Iterable[Transactions]) -> Iterator[list[tuple[Transactions, IntArray, PreparedGraph]]]:
         """Pieces with their heuristic clusters and graphs, so many at a time as are embedded at once."""
@@ -126,13 +137,11 @@ class LocalGraphs:
             return self.price_usd
         return price_near(int(txs.transactions["block_number"].iloc[0]))
 
-    def _clustered(self, txs: Transactions, labels: IntArray, embedded: FloatArray, room: Room) -> Local:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # zero rows are counted
-            rows, zero_rows = directed(embedded, "fixed")
-        matrix = one_matrix(rows, room)
+    def _clustered(
+        self, txs: Transactions, labels: IntArray, rows: FloatArray, zero_rows: int, matrix: DistanceMatrix
+    ) -> Local:
         found: dict[str, IntArray] = {HEURISTICS: labels}
-        ways = {GNN: several_whole_cuts(matrix, self.linkages, self.cuts)}
+        ways = {GNN: {linkage: whole_cuts(matrix, linkage, self.cuts) for linkage in self.linkages}}
         ways[HYBRID] = {linkage: inner_cuts(matrix, labels, linkage, self.cuts) for linkage in self.linkages}
         for kind, by_linkage in ways.items():
             for linkage, by_cut in by_linkage.items():
@@ -143,3 +152,40 @@ class LocalGraphs:
             found[name] = base
             found[f"hybrid_on_{name}"] = inner_cuts(matrix, base, linkage, (cut,))[cut]
         return Local(txs, found, np.asarray(rows, dtype=np.float32), zero_rows)
+
+
+def _with_directions(embedded: FloatArray) -> tuple[FloatArray, int]:
+    """Rows of zeros get the direction that they share; they are counted, without a warning for every piece."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fill_zero_rows(embedded, "fixed")
+
+
+def whole_cuts(matrix: DistanceMatrix, linkage: str, cuts: Sequence[str]) -> dict[str, IntArray]:
+    """Partition of the points by each of the rules, out of one tree over all of them."""
+    if matrix.points < 2:
+        return {cut: np.zeros(matrix.points, dtype=np.int64) for cut in cuts}
+    Z = matrix.linkage(linkage)
+    adaptive = cut_inconsistency(Z) if any(cut.startswith("inconsistency") for cut in cuts) else np.nan
+    thresholds = {"inconsistency": adaptive, "inconsistency-height": adaptive}
+    if "silhouette" in cuts:
+        thresholds["silhouette"] = matrix.cut_silhouette(linkage)
+    if "gap" in cuts:
+        thresholds["gap"] = cut_gap(Z)
+    return {cut: flat(Z, thresholds[cut], CUTS[cut].criterion) for cut in cuts}
+
+
+def inner_cuts(matrix: DistanceMatrix, partition: IntArray, linkage: str, cuts: Sequence[str]) -> dict[str, IntArray]:
+    """Partition of the points by each of the rules, as `refine` gives it: a tree in each cluster, one λ for all."""
+    forest, silhouettes = matrix.dendrograms(partition, linkage)
+    local = {"silhouette": silhouettes}
+    for cut in {"inconsistency" if cut.startswith("inconsistency") else cut for cut in cuts} - {"silhouette"}:
+        local[cut] = local_thresholds(None, forest, cut)
+    if "inconsistency" in local:
+        local["inconsistency-height"] = local["inconsistency"]  # one threshold, compared with two things
+    values = {kind: merge_values(forest, kind) for kind in {CUTS[cut].criterion for cut in cuts}}
+    found = {}
+    for cut in cuts:
+        threshold = global_threshold(forest.sizes, local[cut])
+        found[cut] = cut_forest(forest, values[CUTS[cut].criterion], np.inf if np.isnan(threshold) else threshold)
+    return found

@@ -20,8 +20,7 @@ from btcnb.data import Source, load_graph
 from btcnb.errors import DataError
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.stages import embeddings
-from btcnb.learn.graphs import prepare
-from btcnb.learn.sampler import NeighbourSampler
+from btcnb.learn import BatchSampler, prepare
 from btcnb.paper.records import FEWEST_SEEDS
 from btcnb.paper.statistics import Estimate, estimate
 from btcnb.store import kept
@@ -166,8 +165,8 @@ def work_per_seed(source: Source, neighbours: Sequence[int], d: int = 128, seeds
     nodes = np.random.default_rng(0).choice(graph.num_nodes, size=min(seeds, graph.num_nodes), replace=False)
     found = []
     for k in neighbours:
-        out = NeighbourSampler(graph, (k, k)).sample(nodes, 0)
-        near, far = out.num_sampled_nodes or [], out.num_sampled_edges or []
+        batch = BatchSampler(graph, (k, k)).draw(nodes, 0)
+        near, far = batch.nodes_per_hop, batch.edges_per_hop
         hidden = near[0] + near[1]  # nodes whose first-layer state is needed
         first, second = sum(far), far[0]  # edges that each layer passes over
         found.append(float((first + second) * d + (hidden + near[0]) * d**2) / near[0])

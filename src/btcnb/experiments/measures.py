@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.cluster import ari, nmi, scored_nodes
-from btcnb.cluster._gate import directed
-from btcnb.cluster.evaluation import evaluation
-from btcnb.cluster.forest import dendrograms
-from btcnb.cluster.information import ami
-from btcnb.cluster.purity import exact_purity, labelled
+from btcnb.cluster import ari, dendrograms, fill_zero_rows, forest_purity, labelled, nmi, scored_nodes
+from btcnb.cluster.evaluate import evaluation
+from btcnb.cluster.scores import ami
 from btcnb.data import ROLES, AddressGraph, load_graph
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity import entity, entity_table
@@ -44,8 +41,7 @@ from btcnb.experiments.stages import coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
 from btcnb.experiments.whole_tree import whole_tree_numbers
 from btcnb.experiments.whole_tree_real import whole_tree_real
-from btcnb.learn import embed, prepare
-from btcnb.learn.baselines import BASELINES
+from btcnb.learn import BASELINES, embed, prepare
 
 Numbers = dict[str, float | int | str | None]
 FloatArray = npt.NDArray[np.float32]
@@ -119,7 +115,7 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "mixing_without_whirlpool": mixing_without_whirlpool,
     "mixing_economy": mixing_economy,
 }
-"""What can be measured. A new measurement is a function of a job and a line here; others' records stay current."""
+"""What can be measured. A new measurement is a function of a job and a line here."""
 
 
 def _scores(job: Job, thorough: bool) -> Numbers:
@@ -245,7 +241,7 @@ def _thorough(X: FloatArray, graph: AddressGraph, flat: IntArray, job: Job) -> N
             numbers[f"{name}_largest_shift"] = abs(
                 score(labels[scored], flat[scored]) - score(labels[rest], flat[rest])
             )
-    rows, _ = directed(X, config.zero_rows)
+    rows, _ = fill_zero_rows(X, config.zero_rows)
     tree = dendrograms(rows, np.zeros(len(rows), dtype=np.int64), config.method, progress=False)
     whole = labelled(tree, labels, scored)
-    return numbers | {"whole_DP": exact_purity(whole)} | far_lookalikes(X, graph, job.seed)
+    return numbers | {"whole_DP": forest_purity(whole)} | far_lookalikes(X, graph, job.seed)

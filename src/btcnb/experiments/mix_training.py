@@ -9,7 +9,7 @@ address and no owner with the ones on which anything is judged.
     repelled(recipe, without="whirlpool")     # one protocol left out
 
 Further CoinJoins of the teaching economies, those of the validation interval, steer: the loss that lowers the learning
-rate and picks the epoch is the one that is trained (see `btcnb.learn.hard_negatives`).
+rate and picks the epoch is the one that is trained (see `valid_coinjoins` of `btcnb.learn.train`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from btcnb.errors import ParameterError
 from btcnb.experiments.mixes import PAPER_WIDTH, PROTOCOLS, Mix, draw_mixes, mixing_source, surroundings
 from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.stages import TRAINING, training_graph
-from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare
-from btcnb.learn.hard_negatives import train_repelled
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare, train
 from btcnb.store import kept
 
 JUDGED_WORLD, TEACHING_WORLD = 200, 300
@@ -122,7 +121,7 @@ def _repelled(source: Source, config: TrainConfig, supervision: tuple[str, ...],
             names[name] += roles == TRAINING
     graphs = [training_graph(source, role, supervision) for role in TRAINING]
     valid = training_graph(source, "valid", supervision)
-    run = train_repelled(config, graphs, valid, shown[TRAINING], shown[STEERING], progress=False)
+    run = train(config, graphs, valid, shown[TRAINING], valid_coinjoins=shown[STEERING], progress=False)
     told = {f"taught.{name}": names[name] for name in taught(without)}  # fewer than asked for where a chain has fewer
     told |= {"coinjoin_training_graphs": len(shown[TRAINING]), "coinjoin_validation_graphs": len(shown[STEERING])}
     return replace(run, record=run.record | told)

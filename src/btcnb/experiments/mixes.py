@@ -22,7 +22,7 @@ from btcnb import gates, sizes
 from btcnb.data import Source, Transactions
 from btcnb.data.pieces import Piece
 from btcnb.data.sampling import Surroundings
-from btcnb.data.simulate.config import CoinJoinRates
+from btcnb.data.simulator.config import CoinJoinRates
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

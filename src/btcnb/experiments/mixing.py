@@ -26,7 +26,7 @@ import numpy as np
 
 from btcnb import gates
 from btcnb.cluster import ari, scored_nodes
-from btcnb.cluster.evaluation import evaluation
+from btcnb.cluster.evaluate import evaluation
 from btcnb.data import AddressGraph, load_graph, load_transactions
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity import PAPER_TRANSACTIONS, TRANSACTIONS, entity_trial, judged_source

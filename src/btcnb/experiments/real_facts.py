@@ -13,11 +13,11 @@ import pandas as pd
 
 from btcnb import gates, theory
 from btcnb.cluster import ari, nmi, scored_nodes
-from btcnb.cluster.information import ami
+from btcnb.cluster.scores import ami
 from btcnb.data import AddressGraph
-from btcnb.data.structure import graph_structure
+from btcnb.data.calibration import graph_structure
 from btcnb.learn import Encoder, layer_outputs
-from btcnb.theory.connected import weak_components
+from btcnb.theory.homophily import weak_components
 
 IntArray = npt.NDArray[np.int64]
 Plain = dict[str, float | int | None]

@@ -30,8 +30,7 @@ from btcnb.experiments.mixing_trial import fits
 from btcnb.experiments.real_mixes import REAL, WIDTH, Chain, inputs_of
 from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.stages import TRAINING, training_graph
-from btcnb.learn import CoinJoinGraph, Run, TrainConfig
-from btcnb.learn.hard_negatives import train_repelled
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, train
 
 MOST = 30
 """CoinJoins of each list that teach, at most; a quarter as many steer."""
@@ -115,7 +114,7 @@ def repelled_by_lists(recipe: Recipe, given: Lesson) -> Run:
         raise DataError("lists", "earlier halves", problem, "give lists with at least four CoinJoins")
     graphs = [training_graph(recipe.source, role, recipe.supervision) for role in TRAINING]
     valid = training_graph(recipe.source, "valid", recipe.supervision)
-    run = train_repelled(recipe.train, graphs, valid, given.teaching, given.steering, progress=False)
+    run = train(recipe.train, graphs, valid, given.teaching, valid_coinjoins=given.steering, progress=False)
     told = {f"taught.{name}": number for name, number in given.taught.items()} | {"too_large": given.too_large}
     told |= {"coinjoin_training_graphs": len(given.teaching), "coinjoin_validation_graphs": len(given.steering)}
     return replace(run, record=run.record | told)

@@ -28,9 +28,9 @@ from btcnb import gates
 from btcnb.data import Transactions, read_bitcoin_core, read_dumplings
 from btcnb.data.coinjoin.lists import LISTED, read_emulated
 from btcnb.data.pieces import Piece
-from btcnb.data.readers.builder import MissingOutputsWarning
-from btcnb.data.readers.guard import reading
-from btcnb.data.readers.wallets import attach_wallets
+from btcnb.data.readers import attach_wallets
+from btcnb.data.readers.assemble import MissingOutputsWarning
+from btcnb.data.readers.files import MISSHAPEN, reading
 from btcnb.data.transactions import Truth
 from btcnb.errors import DataError
 from btcnb.experiments.local_graphs import HEURISTICS
@@ -222,7 +222,7 @@ def _signers(txs: Transactions) -> IntArray:
 def emulated_wallets(path: str | Path) -> dict[str, str]:
     """Address -> wallet, from a file of emulated rounds."""
     owners: dict[str, str] = {}
-    with reading(str(path), "coinjoins", "name no wallets", "fetch it again"):
+    with reading(str(path), "coinjoins", "name no wallets", "fetch it again", MISSHAPEN):
         with gzip.open(path, "rt", encoding="utf-8") as stream:
             content = json.load(stream)
         for each in content["coinjoins"].values():

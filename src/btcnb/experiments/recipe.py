@@ -6,7 +6,9 @@ mine = recipe(data, seed=3, encoder="sage", linkage="ward")     # any field of T
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 from btcnb import gates, sizes
@@ -14,11 +16,10 @@ from btcnb.cluster import ClusterConfig
 from btcnb.data import DEFAULT_RULES, Source
 from btcnb.data.heuristics import RULES
 from btcnb.errors import ParameterError
+from btcnb.experiments.sweep.identity import defaults
 from btcnb.learn import TrainConfig, baseline_config
-from btcnb.store import fingerprint, storable
 
 
-@storable("recipe")
 @dataclass(frozen=True)
 class Recipe:
     """Everything that a number in this book depends on, but for the code and the content of files."""
@@ -43,7 +44,7 @@ class Recipe:
     @property
     def id(self) -> str:
         """A short name: equal for equal recipes, in every process."""
-        return fingerprint(self)[:12]
+        return hashlib.sha256(json.dumps(_tree(self), sort_keys=True).encode()).hexdigest()[:12]
 
     def flat(self) -> dict[str, Any]:
         """One plain value a field, for records and for provenance."""
@@ -82,3 +83,22 @@ def baseline(recipe: Recipe, name: str) -> Recipe:
 
 def _plain(value: Any) -> Any:
     return " ".join(map(str, value)) if isinstance(value, tuple | list) else value
+
+
+_TAGS = {Recipe: "recipe", Source: "source", TrainConfig: "train-config", ClusterConfig: "cluster-config"}
+
+
+def _tree(value: Any) -> Any:
+    """A recipe as JSON, from which its id is computed. Another form would give every recipe another id.
+
+    So it also holds the fields that a class once had, at their default.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        part = _TAGS[type(value)].removesuffix("-config") + "."
+        names = {name.removeprefix(part): default for name, default in defaults().items() if name.startswith(part)}
+        names = names or {item.name: None for item in fields(value)}  # the recipe itself
+        parts = [[name, _tree(getattr(value, name, default))] for name, default in names.items()]
+        return {"~": "object", "value": {"~": "dict", "value": parts}, "tag": _TAGS[type(value)]}
+    if isinstance(value, tuple):
+        return {"~": "tuple", "value": [_tree(item) for item in value]}
+    return value

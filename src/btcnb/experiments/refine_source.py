@@ -16,11 +16,9 @@ from btcnb import gates
 from btcnb.data import AddressGraph, HeuristicConfig, Transactions, build_graph, heuristic_clusters, read_release
 from btcnb.data.contract import plain, writable
 from btcnb.data.intervals import price_near
-from btcnb.data.readers import READERS, sniff
-from btcnb.data.readers.archives import Member, members
-from btcnb.data.readers.guard import guarded, reading
-from btcnb.data.readers.registry import RELEASE
-from btcnb.data.release import release_splits
+from btcnb.data.readers import READERS, RELEASE, sniff
+from btcnb.data.readers.files import UNREADABLE, Member, members, reading
+from btcnb.data.readers.release import release_splits
 from btcnb.errors import DataError
 
 Missing = Literal["refuse", "alone"]
@@ -131,7 +129,6 @@ def _of_release(told: Told, price: float | None, clusters: str | Path | None, mi
     return Material(graph, names, labels, titles, None)
 
 
-@guarded("path")
 def given_clusters(path: str | Path, addresses: Texts, missing: Missing) -> tuple[IntArray, Texts, int, int]:
     """Cluster per address by a file with the columns address and cluster, and the clusters' names.
 
@@ -186,7 +183,7 @@ def _cluster_table(path: str | Path) -> pd.DataFrame:
 
 def _csv(member: Member) -> pd.DataFrame:
     remedy = "give a CSV or Parquet file with the columns address and cluster"
-    with reading(member.source, "CSV", remedy=remedy):
+    with reading(member.source, "CSV", remedy=remedy, errors=(*UNREADABLE, ValueError)):
         with member.open() as stream:
             names = pd.read_csv(stream, dtype="str", header=None, nrows=1, encoding="utf-8-sig").iloc[0].tolist()
         _require_columns(member.source, names)  # of two columns with one name pandas would take the first

@@ -20,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.cluster._progress import Progress
 from btcnb.data import AddressGraph, feature_names
 from btcnb.data.contract import plain
 from btcnb.errors import DataError, ParameterError
@@ -29,6 +28,7 @@ from btcnb.experiments.laps import Laps
 from btcnb.experiments.refine_source import Material, Missing, Told, material, read_source
 from btcnb.experiments.refiner import Refined, Refiner, refined
 from btcnb.learn import Encoder, embed
+from meanlink.progress import Progress
 
 IntArray = npt.NDArray[np.int64]
 

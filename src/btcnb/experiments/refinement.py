@@ -16,12 +16,12 @@ from btcnb.cluster import (
     cut_forest,
     global_threshold,
     local_thresholds,
+    merge_values,
     nmi,
     pairwise_scores,
     refine,
 )
-from btcnb.cluster.forest import merge_values
-from btcnb.cluster.information import ami
+from btcnb.cluster.scores import ami
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

@@ -17,11 +17,10 @@ import pandas as pd
 
 from btcnb import gates
 from btcnb.cluster import LINKAGES, Forest, cut_forest, refine
-from btcnb.cluster._progress import Progress
-from btcnb.cluster._trees import first_leaf, layout
-from btcnb.cluster.cuts import N_MIN
 from btcnb.errors import DataError, ParameterError
-from btcnb.store import storable
+from meanlink.cuts import N_MIN
+from meanlink.forest import first_leaf, layout
+from meanlink.progress import Progress
 
 Units = Literal["addresses", "inputs"]
 Rule = Literal["fixed", "lambda", "local"]
@@ -34,7 +33,6 @@ VANISHED = 1e-6
 """Length below which a mean of unit rows says nothing: float32 rounding is of that order."""
 
 
-@storable("refiner")
 @dataclass(frozen=True)
 class Refiner:
     """How clusters are refined; the defaults are the paper's. Checked when made."""

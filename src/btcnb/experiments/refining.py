@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from btcnb.cluster import cut, cut_forest, silhouette
-from btcnb.cluster._gate import directed
-from btcnb.cluster.cuts import N_MIN
+from btcnb.cluster import cut, cut_forest, fill_zero_rows, silhouette
 from btcnb.data import AddressGraph, load_clusters, load_linked_twice
 from btcnb.errors import DataError
 from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.refinement import owners_per_cluster, quality, wrong_share
 from btcnb.experiments.refiner import Refined, Refiner, group_rows, refined
+from meanlink.cuts import N_MIN
 
 Numbers = dict[str, float | int | str | None]
 IntArray = npt.NDArray[np.int64]
@@ -41,7 +40,7 @@ def refinement_numbers(X: Any, graph: AddressGraph, recipe: Recipe, seed: int) -
     """Quality of the heuristic clusters of the test graph before and after every cut; see `cuts` for the names."""
     if graph.truth is None:
         raise DataError("graph", "truth", "is missing", "refinement is judged by true owners: simulate, or attach them")
-    rows, _ = directed(X, recipe.cluster.zero_rows)
+    rows, _ = fill_zero_rows(X, recipe.cluster.zero_rows)
     labels, owners = graph.labels(), graph.truth
     groups = {"inputs": load_clusters(recipe.source, "test", INPUTS), "twice": load_linked_twice(recipe.source, "test")}
     numbers = _named("heuristics", labels, owners)
@@ -96,7 +95,7 @@ def best_silhouette(X: Any, found: Refined) -> float:
     forest = found.forest
     rows = np.asarray(X)
     if len(forest.members) != len(found.leaf):
-        rows, _ = directed(group_rows(rows, found.leaf), "fixed")  # as `refined` had it where rows cancel out
+        rows, _ = fill_zero_rows(group_rows(rows, found.leaf), "fixed")  # as `refined` had it where rows cancel out
     total = np.zeros(len(THRESHOLDS))
     for t in np.flatnonzero(forest.sizes >= SILHOUETTE_FROM):
         leaves, Z = forest.leaves(int(t)), forest.tree(int(t))

@@ -1,4 +1,4 @@
-"""The same runs once more, elsewhere: how far scores move where neither recipe, seed nor code differs.
+"""The same runs once more, on another machine: how far scores move where neither recipe nor seed differs.
 
 Another processor adds floating-point numbers in another order. A training amplifies the last digits, step by step,
 until it ends at other weights: as if it had started from other ones.
@@ -20,16 +20,17 @@ def moved(first: pd.DataFrame | None, again: pd.DataFrame | None, metrics: Seque
     """A line for each row of the grid: its label, how many runs both records have, and for each metric the mean and the
     largest distance between the two (`DP, mean`, `DP, most`), in the order of `again`.
 
-    Only runs with the same recipe, seed and code count: what other code changes is no matter of machines.
+    Only runs with the same recipe and seed count, and the same commit where records have one.
     """
     columns = ["model", RUNS, *(f"{metric}, {what}" for metric in metrics for what in (MEAN, MOST))]
     one, two = newest(first), newest(again)
     if one.empty or two.empty:
         return pd.DataFrame(columns=columns)
-    for name in ("run", "code", *metrics):
+    for name in ("run", *metrics):
         if name not in one.columns or name not in two.columns:
             raise ParameterError(f"the records have no field {name!r:.80}; take the records of one grid, run twice.")
-    both = two.merge(one, on=["row", "run", "code"], suffixes=("", " before"))
+    same = [name for name in ("row", "run", "commit") if name in one.columns and name in two.columns]
+    both = two.merge(one, on=same, suffixes=("", " before"))
     lines = []
     for row, runs in both.groupby("row", sort=False):
         apart = [(runs[metric] - runs[f"{metric} before"]).abs() for metric in metrics]

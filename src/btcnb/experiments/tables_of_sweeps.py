@@ -6,7 +6,7 @@ A frame is what `results/sweeps/GRID.jsonl` holds, one record a line. Whatever h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -186,16 +186,13 @@ def worlds(frame: pd.DataFrame, rows: Iterable[str]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-HOURS, OLDER = "core time (h)", "by older code"
+HOURS = "core time (h)"
 
 
-def progress(
-    grids: Mapping[str, tuple[pd.DataFrame | None, Sequence[str]]], seeds: int, today: Callable[[str], str]
-) -> pd.DataFrame:
-    """How far each grid is: rows with enough seeds to be judged, runs done, what they took, and when the last was.
+def progress(grids: Mapping[str, tuple[pd.DataFrame | None, Sequence[str]]], seeds: int) -> pd.DataFrame:
+    """How far each grid is: rows with enough seeds to be judged, runs done, their core time, date of the last run.
 
-    Core time: seconds from the start to the end of each run, one thread a run, summed.
-    today: a measurement's name -> the digest of its code, here and now; runs that another code made are counted
+    Core time: seconds from the start to the end of each run, one thread per run, summed.
     """
     lines = []
     for name, (frame, rows) in grids.items():
@@ -206,15 +203,8 @@ def progress(
         runs = f"{int(counts.sum())} of {len(counts) * seeds}"
         mine = done[done["row"].isin(list(rows))]
         hours = float(mine["seconds"].sum()) / 3600 if "seconds" in mine.columns else np.nan
-        lines.append((name, f"{judged} of {len(counts)}", runs, _older(mine, today), hours, last))
-    return pd.DataFrame(lines, columns=["grid", "rows with enough worlds", "runs", OLDER, HOURS, "last run (UTC)"])
-
-
-def _older(runs: pd.DataFrame, today: Callable[[str], str]) -> int:
-    """How many runs were made by other code than today's."""
-    if not {"measure", "code"} <= set(runs.columns):
-        return 0
-    return sum(code != today(measure) for measure, code in zip(runs["measure"], runs["code"], strict=True))
+        lines.append((name, f"{judged} of {len(counts)}", runs, hours, last))
+    return pd.DataFrame(lines, columns=["grid", "rows with enough worlds", "runs", HOURS, "last run (UTC)"])
 
 
 def costs(frame: pd.DataFrame, row: str = "") -> pd.DataFrame:

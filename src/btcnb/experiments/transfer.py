@@ -16,20 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.cluster import ari, coarse_partition, communities, nmi, scored_nodes, tune_resolution
-from btcnb.cluster._gate import directed
-from btcnb.cluster.evaluation import evaluation
-from btcnb.cluster.forest import dendrograms
-from btcnb.cluster.information import ami
-from btcnb.cluster.purity import exact_purity, labelled
+from btcnb.cluster import (
+    ari,
+    coarse_partition,
+    communities,
+    dendrograms,
+    fill_zero_rows,
+    forest_purity,
+    labelled,
+    nmi,
+    scored_nodes,
+    tune_resolution,
+)
+from btcnb.cluster.evaluate import evaluation
+from btcnb.cluster.scores import ami
 from btcnb.data import AddressGraph, load_graph
 from btcnb.data.chain_roles import Chain, chain_at_hand, chain_facts, chain_graph
 from btcnb.experiments.jobs import COMMUNITIES, Job
 from btcnb.experiments.laps import Laps
 from btcnb.experiments.recipe import Recipe, baseline
 from btcnb.experiments.stages import TRAINING, coarse, community_baseline, trained
-from btcnb.learn import Run, TrainConfig, embed, prepare, train
-from btcnb.learn.graphs import PreparedGraph, disjoint_union
+from btcnb.learn import PreparedGraph, Run, TrainConfig, disjoint_union, embed, prepare, train
 from btcnb.store import kept
 
 Numbers = dict[str, float | int | str | None]
@@ -172,9 +179,9 @@ def _of_record(record: Mapping[str, Any]) -> Numbers:
 
 
 def _whole_purity(X: FloatArray, graph: AddressGraph, recipe: Recipe) -> float:
-    rows, _ = directed(X, recipe.cluster.zero_rows)
+    rows, _ = fill_zero_rows(X, recipe.cluster.zero_rows)
     tree = dendrograms(rows, np.zeros(len(rows), dtype=np.int64), recipe.cluster.method, progress=False)
-    return exact_purity(labelled(tree, graph.labels(), scored_nodes(graph, recipe.cluster.min_degree)))
+    return forest_purity(labelled(tree, graph.labels(), scored_nodes(graph, recipe.cluster.min_degree)))
 
 
 @kept

@@ -19,14 +19,14 @@ from btcnb.cluster import (
     cut,
     cut_silhouette,
     dendrogram_purity,
+    fill_zero_rows,
     linkage,
     nmi,
     scored_nodes,
+    silhouette_levels,
 )
-from btcnb.cluster._gate import directed
 from btcnb.cluster.communities import LabelledGraph
-from btcnb.cluster.information import ami
-from btcnb.cluster.some_levels import silhouettes_at
+from btcnb.cluster.scores import ami
 
 Numbers = dict[str, float | int | str | None]
 
@@ -39,7 +39,7 @@ LEVELS = 24
 
 def whole_tree_numbers(X: Any, graph: LabelledGraph, partition: Any, config: ClusterConfig) -> Numbers:
     """Scores of one tree over all nodes, and of the communities (n,) alone, on the nodes that the paper scores."""
-    rows, _ = directed(X, config.zero_rows)
+    rows, _ = fill_zero_rows(X, config.zero_rows)
     labels, scored = graph.labels(), scored_nodes(graph, config.min_degree)
     Z = linkage(rows, config.method, progress=False)
     threshold = best_threshold(rows, Z)
@@ -58,7 +58,7 @@ def best_threshold(X: Any, Z: Any, every_level: int = EVERY_LEVEL) -> float:
     n = len(Z) + 1
     if n <= every_level:
         return cut_silhouette(X, Z)
-    levels = silhouettes_at(X, Z, np.geomspace(2, n // 2, LEVELS).astype(np.int64))
+    levels = silhouette_levels(X, Z, clusters=np.geomspace(2, n // 2, LEVELS).astype(np.int64))
     return float(levels.threshold[levels.best]) if len(levels.score) else cut_silhouette(X, Z)
 
 

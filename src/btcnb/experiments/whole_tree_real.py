@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from btcnb.cluster import coarse_partition
-from btcnb.cluster.evaluation import evaluation
+from btcnb.cluster.evaluate import evaluation
 from btcnb.data.chain_roles import chain_at_hand, chain_graph
 from btcnb.errors import ParameterError
 from btcnb.experiments.jobs import Job

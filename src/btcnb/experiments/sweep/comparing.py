@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from btcnb import gates
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.sweep.identity import run_of, settings_of
-from btcnb.experiments.sweep.planning import OTHER_CODE, OTHER_DATA, states_of
+from btcnb.experiments.sweep.planning import OTHER_DATA, states_of
 from btcnb.experiments.sweep.records import DONE, FAILED, OTHER_VERSION, Record, Records
-from btcnb.experiments.sweep.work import MadeBy, made_here
 
 CONFIDENCE = 0.95
 
@@ -30,10 +28,10 @@ class Paired(NamedTuple):
     n: int
 
 
-def records_frame(path: str | Path, made: MadeBy | None = None) -> pd.DataFrame:
-    """The done records of a file, one a run, the newest; by row, in the order in which rows were recorded, and seed.
+def records_frame(path: str | Path) -> pd.DataFrame:
+    """The newest done record of each run of a file; by row, in the order in which rows were recorded, and seed.
 
-    current: whether today's code made it. A row whose settings were changed shows its newest settings only.
+    A row whose settings were changed shows its newest settings only.
     """
     every = Records(path).read()
     usable = [record for record in every if record["state"] != OTHER_VERSION]
@@ -42,26 +40,25 @@ def records_frame(path: str | Path, made: MadeBy | None = None) -> pd.DataFrame:
     kept = [record for record in newest.values() if settings_of(record) == last[record["row"]]]
     rank = {row: place for place, row in enumerate(dict.fromkeys(record["row"] for record in kept))}
     kept.sort(key=lambda record: (rank[record["row"]], record["seed"]))
-    today = made or made_here
     columns = list(dict.fromkeys(name for record in kept for name in record)) or ["grid", "row", "seed"]
-    frame = pd.DataFrame.from_records(kept, columns=columns)
-    return frame.assign(current=[record["code"] == today(record["measure"]).code for record in kept])
+    return pd.DataFrame.from_records(kept, columns=columns)
 
 
-def counts(path: str | Path, made: MadeBy | None = None) -> dict[str, int]:
-    """How many runs of a file are done, failed, or made by other code or on other data; and other versions' records."""
-    every = Records(path).read()
-    newest = {run_of(record): record for record in every if record["state"] != OTHER_VERSION}
-    states = Counter(states_of(list(newest.values()), made or made_here, every))
-    other = sum(record["state"] == OTHER_VERSION for record in every)
-    return {state: states[state] for state in (DONE, FAILED, OTHER_CODE, OTHER_DATA)} | {OTHER_VERSION: other}
+def counts(records: Sequence[Record]) -> dict[str, int]:
+    """How many runs of a file's records are done, failed, or made on other data; and records of other versions."""
+    states = Counter(states_of(_newest(records), records))
+    other = sum(record["state"] == OTHER_VERSION for record in records)
+    return {state: states[state] for state in (DONE, FAILED, OTHER_DATA)} | {OTHER_VERSION: other}
 
 
-def failures(path: str | Path) -> list[Record]:
+def failures(records: Sequence[Record]) -> list[Record]:
     """The records of runs whose newest record is a failure."""
-    usable = [record for record in Records(path).read() if record["state"] != OTHER_VERSION]
-    newest = {run_of(record): record for record in usable}
-    return [record for record in newest.values() if record["state"] == FAILED]
+    return [record for record in _newest(records) if record["state"] == FAILED]
+
+
+def _newest(records: Sequence[Record]) -> list[Record]:
+    """The newest record of each run, done or failed."""
+    return list({run_of(record): record for record in records if record["state"] != OTHER_VERSION}.values())
 
 
 def paired(frame: pd.DataFrame, row: str, other: str, metric: str) -> Paired:
@@ -72,6 +69,8 @@ def paired(frame: pd.DataFrame, row: str, other: str, metric: str) -> Paired:
     mean = float(found.mean()) if n else np.nan
     if n < 2:
         return Paired(mean, np.nan, np.nan, n)
+    from scipy import stats  # takes as long to import as everything else here
+
     half = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * found.std(ddof=1) / np.sqrt(n))
     return Paired(mean, mean - half, mean + half, n)
 
@@ -96,7 +95,7 @@ def summary(frame: pd.DataFrame, metrics: Sequence[str], against: str | None = N
 
 def metrics_of(frame: pd.DataFrame) -> list[str]:
     """The names of the columns that hold numbers that were measured."""
-    told = {"format", "seed", "seconds", "current"}
+    told = {"format", "seed", "seconds"}
     numbers = frame.select_dtypes("number").columns
     return [name for name in numbers if name not in told and not name.startswith(("source.", "train.", "cluster."))]
 
@@ -105,7 +104,7 @@ def _by_seed(frame: pd.DataFrame, row: str, metric: str) -> pd.Series[float]:
     _known(frame["row"], "row", row)
     if metric not in frame.columns:
         raise ParameterError(f"no run has the metric {metric!r:.80}; there are {', '.join(metrics_of(frame))}.")
-    values = frame.loc[frame["row"] == row].set_index("seed")[metric]
+    values = frame.loc[frame["row"] == row, ["seed", metric]].set_index("seed")[metric]
     if not values.index.is_unique:
         raise DataError("records", f"row {row}", "a seed stands there twice", "compare records of one grid at a time")
     return pd.to_numeric(values, errors="coerce")

@@ -19,24 +19,22 @@ Seed i means economy i, initialisation i and tuples i.
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
 from btcnb import sizes
-from btcnb.cluster import ClusterConfig
-from btcnb.data import Source
 from btcnb.errors import BtcnbError, DataError
-from btcnb.experiments.jobs import METHODS, Job
-from btcnb.experiments.measures import MEASURES
-from btcnb.experiments.recipe import Recipe, recipe
 from btcnb.experiments.sweep.identity import run_id
-from btcnb.learn import TrainConfig
 from btcnb.plain_yaml import read_names
+
+if TYPE_CHECKING:
+    from btcnb.experiments.jobs import Job
 
 KEYS = ("name", "words", "measure", "size", "seeds", "base", "rows")
 MOST_SEEDS = 10_000
@@ -67,6 +65,24 @@ class Grid:
 def read_grid(path: str | Path, seeds: int | list[int] | None = None) -> Grid:
     """Read and expand a grid; `seeds` replaces the file's own. Everything is checked before anything runs."""
     path = Path(path)
+    name, top, rows = _read_file(path)
+    whole = {key: top[key] for key in ("measure", "size") if key in top}
+    base = whole | _settings(path, "base", top.get("base"))
+    settings = {row: base | _settings(path, f"rows.{row}", value) for row, value in rows.items()}
+    numbers = _seeds(path, top.get("seeds", 5) if seeds is None else seeds)
+    jobs = tuple(_job(path, row, seed, given) for seed in numbers for row, given in settings.items())
+    _refuse_duplicates(path, jobs)
+    return Grid(name, str(top.get("words") or ""), path, jobs)
+
+
+def grid_rows(path: str | Path) -> tuple[str, tuple[str, ...]]:
+    """The name of a grid and the names of its rows. Their settings are not checked, so torch is not imported."""
+    name, _, rows = _read_file(Path(path))
+    return name, tuple(map(str, rows))
+
+
+def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Name, all keys and rows of a grid's file."""
     try:
         read = read_names(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -82,19 +98,19 @@ def read_grid(path: str | Path, seeds: int | list[int] | None = None) -> Grid:
     name = str(top.get("name", path.stem))
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,80}", name):
         raise DataError(path, "name", f"{name!r} names no file", "use letters, digits, -, _ and .")
-    whole = {key: top[key] for key in ("measure", "size") if key in top}
-    base = whole | _settings(path, "base", top.get("base"))
-    settings = {row: base | _settings(path, f"rows.{row}", value) for row, value in rows.items()}
-    numbers = _seeds(path, top.get("seeds", 5) if seeds is None else seeds)
-    jobs = tuple(_job(path, row, seed, given) for seed in numbers for row, given in settings.items())
-    _refuse_duplicates(path, jobs)
-    return Grid(name, str(top.get("words") or ""), path, jobs)
+    return name, top, rows
 
 
 def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
+    from btcnb.cluster import ClusterConfig
+    from btcnb.data import Source
+    from btcnb.experiments.jobs import METHODS, Job
+    from btcnb.experiments.measures import MEASURES
+    from btcnb.experiments.recipe import recipe
+
     parts: dict[str, dict[str, Any]] = {"source": {}, "train": {}, "cluster": {}, "recipe": {}, "job": {}}
     for key, value in given.items():
-        part, name = _PLACES[key]
+        part, name = _places()[key]
         parts[part][name] = tuple(value) if isinstance(value, list) else value
     for key, known in (("method", METHODS), ("measure", MEASURES)):
         if key in parts["job"] and parts["job"][key] not in known:
@@ -109,8 +125,13 @@ def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
         raise DataError(path, f"rows.{row}", str(error).rstrip("."), "mend that row (or base)") from None
 
 
+@functools.cache
 def _places() -> dict[str, tuple[str, str]]:
     """Key of a row -> part of the job and field in it."""
+    from btcnb.cluster import ClusterConfig
+    from btcnb.experiments.recipe import Recipe
+    from btcnb.learn import TrainConfig
+
     cluster = [item.name for item in fields(ClusterConfig)]
     places = {name: ("cluster", name) for name in cluster} | {f"cluster.{name}": ("cluster", name) for name in cluster}
     places["linkage"] = ("cluster", "method")
@@ -120,16 +141,13 @@ def _places() -> dict[str, tuple[str, str]]:
     return places | {name: ("job", name) for name in ("method", "measure")}
 
 
-_PLACES = _places()
-
-
 def _settings(path: Path, field: str, value: Any) -> dict[str, Any]:
     """The keys of `base` or of a row, all known, no field set twice."""
     given = _mapping(path, field, value)
-    _known(path, field, given, _PLACES)
+    _known(path, field, given, _places())
     set_by: dict[tuple[str, str], str] = {}
     for key in given:
-        other = set_by.setdefault(_PLACES[key], key)
+        other = set_by.setdefault(_places()[key], key)
         if other != key:
             raise DataError(path, field, f"{other!r} and {key!r} set the same field", "keep one of them")
     return given

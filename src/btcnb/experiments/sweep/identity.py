@@ -1,7 +1,8 @@
 """When two runs are the same: by what they compute, not by what their rows are called or when they were recorded.
 
-Fields at their default do not count, so a record stays the record of its run when a recipe gets a new field; what the
-code did then and does now is the matter of the code's digest. A record without a field had it at the default.
+Fields at their default do not count, so a record stays the record of its run when a recipe gets a new field. A record
+without a field had it at the default. The defaults that count are those of `defaults.json`, which holds every field
+that a recipe has or had: a run keeps its id when a class drops a field or changes a default.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from btcnb.data import Source
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.recipe import Recipe
-from btcnb.learn import TrainConfig
+if TYPE_CHECKING:
+    from btcnb.experiments.jobs import Job
 
 SEEDS = ("source.seed", "train.seed")
 _PARTS = ("source.", "train.", "cluster.")
@@ -38,17 +38,19 @@ def settings_of(record: Mapping[str, Any]) -> str:
 
 
 def _recipe(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in record.items() if name.startswith(_PARTS) or name in _defaults()}
+    return {name: value for name, value in record.items() if name.startswith(_PARTS) or name in defaults()}
 
 
 @functools.cache
-def _defaults() -> dict[str, Any]:
-    return Recipe(Source(), TrainConfig()).flat()
+def defaults() -> dict[str, Any]:
+    """The settings at which fields of a recipe do not count, by the names that records have for them."""
+    found: dict[str, Any] = json.loads((Path(__file__).parent / "defaults.json").read_text(encoding="utf-8"))
+    return found
 
 
 def _id(measure: str, method: str, flat: Mapping[str, Any]) -> str:
     plain = {name: _number(value) for name, value in flat.items()}
-    changed = {name: value for name, value in plain.items() if value != _number(_defaults().get(name, ...))}
+    changed = {name: value for name, value in plain.items() if value != _number(defaults().get(name, ...))}
     for seed in SEEDS:
         if seed in plain:  # seeds have no default worth the name
             changed[seed] = plain[seed]

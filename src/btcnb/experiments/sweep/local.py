@@ -57,7 +57,7 @@ class LocalWorkers:
         self._idle, self._busy = [], {}
 
     def _process(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, initializer=settle, initargs=(os.getpid(), self._measure), env=ONE_THREAD)
+        return ProcessPoolExecutor(1, initializer=settle, initargs=(os.getpid(),), env=ONE_THREAD)
 
     def _taken(self, future: Future[Outcome]) -> tuple[Job, Outcome]:
         job, process, started = self._busy.pop(future)

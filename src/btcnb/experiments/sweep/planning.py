@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from btcnb import gates
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.sweep.grids import Grid
 from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.records import DONE, FAILED, OTHER_VERSION, Record, Records
-from btcnb.experiments.sweep.work import MadeBy
 
-OTHER_CODE, OTHER_DATA = "other code", "other data"
-AGAIN = {
-    "failed": {FAILED},
-    "stale": {FAILED, OTHER_CODE, OTHER_DATA},
-    "all": {FAILED, OTHER_CODE, OTHER_DATA, DONE},
-}
-"""What runs again beside what never ran."""
+if TYPE_CHECKING:
+    from btcnb.experiments.jobs import Job
+
+OTHER_DATA = "other data"
+AGAIN = {"failed": {FAILED}, "other-data": {FAILED, OTHER_DATA}, "all": {FAILED, OTHER_DATA, DONE}}
+"""What runs again besides what never ran."""
 
 
 @dataclass(frozen=True)
@@ -27,24 +25,23 @@ class Plan:
 
     grid: Grid
     records: Records
-    made: MadeBy  # by which code and versions a run would be made here and now
     todo: tuple[Job, ...]
-    renamed: tuple[Record, ...]  # records of runs whose row has got another name: to be appended under the new one
-    known: int  # records that there are: later ones are another sweep's
-    sentences: tuple[str, ...]  # what a reader should know of earlier records
+    renamed: tuple[Record, ...]  # records of runs whose row has another name now: to be appended under the new one
+    known: int  # number of records in the file: later ones are another sweep's
+    sentences: tuple[str, ...]  # what a reader should know about earlier records
 
     @property
     def done(self) -> int:
         return len(self.grid.jobs) - len(self.todo)
 
 
-def plan(grid: Grid, records: Records, made: MadeBy, again: str = "failed") -> Plan:
+def plan(grid: Grid, records: Records, again: str = "failed") -> Plan:
     """Compare a grid with its records; a torn last line is mended first."""
     gates.choice("again", again, AGAIN)
     mended = records.mend()
     found = records.read()
     newest = {run_of(record): record for record in found if record["state"] != OTHER_VERSION}
-    states = dict(zip(newest, states_of(list(newest.values()), made, found), strict=True))
+    states = dict(zip(newest, states_of(list(newest.values()), found), strict=True))
     wanted = {run_id(job): job for job in grid.jobs}
     todo = {run for run in wanted if run not in states or states[run] in AGAIN[again]}
     renamed = [
@@ -56,7 +53,6 @@ def plan(grid: Grid, records: Records, made: MadeBy, again: str = "failed") -> P
     return Plan(
         grid=grid,
         records=records,
-        made=made,
         todo=tuple(job for run, job in wanted.items() if run in todo),
         renamed=tuple(renamed),
         known=len(found),
@@ -64,21 +60,18 @@ def plan(grid: Grid, records: Records, made: MadeBy, again: str = "failed") -> P
     )
 
 
-def states_of(records: Sequence[Record], made: MadeBy, among: Sequence[Record]) -> list[str]:
-    """The state of every record: `done` only where today's code made it, on the data that its source gave last.
+def states_of(records: Sequence[Record], among: Sequence[Record]) -> list[str]:
+    """The state of every record: `done` only where it was made on the data that its source gave last.
 
     `among` are all records of the file; those of another version say nothing about data.
     """
     data = {_source(record): record["data"] for record in among if record["state"] == DONE and record["data"]}
-    return [_state(record, made, data) for record in records]
+    return [_state(record, data) for record in records]
 
 
-def _state(record: Record, made: MadeBy, data: Mapping[tuple[str, ...], str]) -> str:
-    if record["state"] != DONE:
-        return str(record["state"])
-    if data.get(_source(record), record["data"]) != record["data"]:
-        return OTHER_DATA
-    return DONE if record["code"] == made(record["measure"]).code else OTHER_CODE
+def _state(record: Record, data: Mapping[tuple[str, ...], str]) -> str:
+    changed = data.get(_source(record), record["data"]) != record["data"]
+    return OTHER_DATA if record["state"] == DONE and changed else str(record["state"])
 
 
 def _source(record: Record) -> tuple[str, ...]:
@@ -90,10 +83,9 @@ def _source(record: Record) -> tuple[str, ...]:
 def _told(
     grid: Grid, states: Mapping[str, str], found: Sequence[Record], wanted: set[str], again: set[str]
 ) -> Iterator[str]:
-    for state, how in ((OTHER_CODE, "by other code"), (OTHER_DATA, "on other data")):
-        kept = "they run again" if state in again else "they count as done (`--again stale` runs them again)"
-        if number := sum(states.get(run) == state for run in wanted):
-            yield f"{grid.name}: made {how}: {number} of {len(wanted)} runs; {kept}."
+    if number := sum(states.get(run) == OTHER_DATA for run in wanted):
+        kept = "they run again" if OTHER_DATA in again else "they count as done (`--again other-data` runs them again)"
+        yield f"{grid.name}: made on other data: {number} of {len(wanted)} runs; {kept}."
     if number := sum(record["state"] == OTHER_VERSION for record in found):
         yield f"{grid.name}: records of another version of the format, which are left out: {number}."
     if number := len(set(states) - wanted):

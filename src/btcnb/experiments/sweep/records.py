@@ -33,12 +33,12 @@ FIELDS: dict[str, type] = {
     "state": str,
     "error": str,
     "made": str,
-    "code": str,
     "versions": str,
     "data": str,
     "seconds": float,
 }
-"""What every record has; then come the recipe's fields, then what was measured."""
+"""What every record has; then come the commit, the recipe's fields, and what was measured. Older records have a digest
+of code in the field `code` and no commit; no reader uses it."""
 
 Record = dict[str, Any]
 

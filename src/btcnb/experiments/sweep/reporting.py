@@ -10,6 +10,7 @@ import pandas as pd
 
 from btcnb.errors import ParameterError
 from btcnb.experiments.sweep.comparing import counts, failures, metrics_of, records_frame, summary
+from btcnb.experiments.sweep.records import Records
 from btcnb.experiments.sweep.tables import table
 
 METRICS = ("DP", "NMI", "ARI")
@@ -45,9 +46,10 @@ def report(paths: Sequence[Path], wanted: Wanted) -> str:
 
 
 def state_of_affairs(path: Path) -> list[str]:
-    """How many runs are done, failed, of other code, in one sentence; then a sentence for each failure."""
-    told = [f"{number} {state}" for state, number in counts(path).items() if number]
-    failed = [f"  failed: {each['row']} · seed {each['seed']}: {each['error']}" for each in failures(path)]
+    """How many runs are done, failed, or made on other data, in one sentence; then a sentence for each failure."""
+    records = Records(path).read()
+    told = [f"{number} {state}" for state, number in counts(records).items() if number]
+    failed = [f"  failed: {each['row']} · seed {each['seed']}: {each['error']}" for each in failures(records)]
     return [f"{path.stem}: {', '.join(told) or 'no records'}.", *failed]
 
 

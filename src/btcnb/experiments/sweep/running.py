@@ -1,6 +1,6 @@
 """Running a sweep: what is not recorded yet is computed, and recorded run by run by this process alone.
 
-    planned = plan(read_grid("experiments/ablation.yaml"), Records("results/sweeps/ablation.jsonl"), made_here)
+    planned = plan(read_grid("experiments/ablation.yaml"), Records("results/sweeps/ablation.jsonl"))
     run([planned], LocalWorkers(measure, jobs=2))
 
 A run that fails is recorded with its error and does not stop the others; the next sweep tries it again. A sweep that is
@@ -20,7 +20,7 @@ from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.planning import Plan
 from btcnb.experiments.sweep.progress import Progress
 from btcnb.experiments.sweep.records import DONE, FAILED, FIELDS, FORMAT, OTHER_VERSION, Claim, Record
-from btcnb.experiments.sweep.work import Outcome
+from btcnb.experiments.sweep.work import Outcome, made_here
 
 POLL_SECONDS = 1.0
 DIGITS = 7
@@ -113,10 +113,10 @@ def run(plans: Sequence[Plan], workers: Workers, progress: Progress | None = Non
 
 def as_record(planned: Plan, job: Job, outcome: Outcome) -> Record:
     """One flat record. A metric may not have the name of another field: that is an error of the run."""
-    made = outcome.made if outcome.made.code else planned.made(job.measure)
+    made = outcome.made if outcome.made.versions else made_here()  # the latter: of a worker that was lost
     flat, metrics = job.recipe.flat(), dict(outcome.metrics)
     data, error = str(metrics.pop("data", None) or ""), outcome.error
-    clash = sorted((set(FIELDS) | set(flat)) & set(metrics))
+    clash = sorted({*FIELDS, "commit", *flat} & set(metrics))
     if clash:
         error, metrics = f"the metric {clash[0]!r} has the name of a field of records.", {}
     return {
@@ -130,10 +130,10 @@ def as_record(planned: Plan, job: Job, outcome: Outcome) -> Record:
         "state": FAILED if error else DONE,
         "error": error,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "code": made.code,
         "versions": made.versions,
         "data": data,
         "seconds": round(outcome.seconds, 3),
+        "commit": made.commit,
         **flat,
         **{name: _shortened(value) for name, value in metrics.items()},
     }

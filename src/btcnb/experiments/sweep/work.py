@@ -18,14 +18,11 @@ import numpy as np
 
 from btcnb.errors import BtcnbError
 from btcnb.experiments.jobs import Job
-from btcnb.experiments.measures import MEASURES
-from btcnb.experiments.measures import measure as any_measure
-from btcnb.store.entries import library_version, library_versions
-from btcnb.store.reach import package
+from btcnb.store.keys import commit, library_version, library_versions
 
 Measure = Callable[[Job], dict[str, Any]]
-MadeBy = Callable[[str], "Made"]
-"""By what a measurement of some name would be made here and now."""
+MEASURES = "btcnb.experiments.measures"
+"""The module of all measurements: the libraries that it imports decide numbers."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """The environment of a worker process: read when the libraries are loaded."""
 WATCH_SECONDS = 1.0
@@ -33,10 +30,10 @@ WATCH_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Made:
-    """What a run is computed by: a digest of the source code that the measure reaches, and versions in words."""
+    """What a run is computed by: versions of btcnb and of libraries in words, and the commit of the project."""
 
-    code: str = ""
     versions: str = ""
+    commit: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,25 +48,15 @@ class Outcome:
 
 
 @functools.cache
-def made_by(measure: Measure, name: str = "") -> Made:
-    """Code and versions as this process sees them when it asks first.
-
-    name: of what is measured, where `measure` can do several things: only the code of that one counts, so that a new
-        measurement, or a change of another one, does not make its records stale
-    """
-    reach = package().of_function(MEASURES.get(name, measure) if measure is any_measure else measure)
-    versions = {"btcnb": library_version("btcnb"), **library_versions(reach.libraries)}
-    return Made(reach.digest[:32], ", ".join(f"{name} {number}" for name, number in versions.items()))
-
-
-def made_here(name: str) -> Made:
-    """What a record of the measurement `name` would say of its code, were it made by this process."""
-    return made_by(any_measure, name)
+def made_here() -> Made:
+    """Versions and commit as this process sees them when it asks first."""
+    versions = {"btcnb": library_version("btcnb"), **library_versions([MEASURES])}
+    return Made(", ".join(f"{name} {number}" for name, number in versions.items()), commit())
 
 
 def attempt(measure: Measure, job: Job) -> Outcome:
     """Run a job. An error of the run is an outcome too; only the end of the process is not."""
-    made, started = made_by(measure, job.measure), time.monotonic()
+    made, started = made_here(), time.monotonic()
     metrics: dict[str, Any] = {}
     error = ""
     with one_thread(), warnings.catch_warnings(record=True) as caught:
@@ -102,11 +89,11 @@ def one_thread() -> Iterator[None]:
         numba.set_num_threads(compiled)
 
 
-def settle(parent: int, measure: Measure) -> None:
+def settle(parent: int) -> None:
     """The first thing in a local worker: Ctrl-C is the parent's to answer, and nobody outlives the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-    made_by(measure)
+    made_here()  # before anybody edits the source code
 
 
 def _follow(parent: int) -> None:
