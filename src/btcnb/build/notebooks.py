@@ -18,31 +18,35 @@ from typing import Any
 
 import jupytext
 import nbformat
+from jupytext.config import load_jupytext_config
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
 
 from btcnb.book.parameters import Parameter, chapter_parameters
 from btcnb.build.project import Project, Repository, UsageError, read_mapping, read_repository, write_atomically
 
 FIND_PACKAGE = "find-the-book"
-"""Tag of the cell that finds or installs the package where a chapter is opened alone, in Colab or Jupyter."""
+"""Tag of the cell that finds the package, or installs it, where a chapter is opened alone, in Colab or Jupyter."""
 _TEXT = "btcnb_text"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _NAME = re.compile(r"\d\d_\w+")
 _LEFT_BEHIND = {"papermill", "execution", "editable", "slideshow", "trusted"}  # metadata of tools and editors
-_FINDING_CELL = """\
-# Opened alone, a chapter finds the package: installed, in this clone, or online.
+_FIND = """\
+# Opened alone, a chapter finds the package where it is installed, or in this copy.
 import importlib.util
-import subprocess
 import sys
 
 if getattr(importlib.util.find_spec("btcnb"), "origin", None) is None:
-    sys.path[:0] = ["../src", "src", "book/btcnb/src"]
-    importlib.invalidate_caches()
+    for root in ("..", ".", "book/btcnb"):
+        sys.path += [f"{root}/src", f"{root}/packages/meanlink/src"]
+    importlib.invalidate_caches()"""
+_INSTALL = """
 if getattr(importlib.util.find_spec("btcnb"), "origin", None) is None:
-    address = "ADDRESS#egg=btcnb"
-    install = ["pip", "install", "--src", "book", "--editable", address]
-    subprocess.run([sys.executable, "-m", *install], check=True)
+    import subprocess
+
+    address = "ADDRESS"
+    library = f"meanlink @ {address}#subdirectory=packages/meanlink"
+    wanted = [library, "--src", "book", "--editable", f"{address}#egg=btcnb"]
+    subprocess.run([sys.executable, "-m", "pip", "install", *wanted], check=True)
     importlib.invalidate_caches()"""
 
 
@@ -154,17 +158,19 @@ def text_notebooks(folder: Path) -> list[Path]:
 
 
 def notebook_from_text(path: Path) -> NotebookNode:
-    """The notebook that a MyST text file describes: no outputs, ids that depend on content alone.
+    """The notebook that a MyST text file describes: no outputs, ids that depend on content alone."""
+    return _without_outputs(_read_text(path))
 
-    A chapter gets one cell more than its text has, which finds the package where the chapter is opened alone.
-    """
+
+def _read_text(path: Path) -> NotebookNode:
     try:
-        notebook = jupytext.read(path, fmt="md:myst")
+        return jupytext.read(path, fmt="md:myst")
     except Exception as error:  # jupytext has no error class of its own for text it cannot read
         raise UsageError(f"{path.name} cannot be read as a MyST notebook: {' '.join(str(error).split())}.") from None
-    if _NAME.fullmatch(path.stem):
-        add_finding_cell(notebook, read_repository(path.parent.parent / "_config.yml"))
-    notebook.metadata.get("jupytext", {}).pop("text_representation", None)  # versions change without the text
+
+
+def _without_outputs(notebook: NotebookNode) -> NotebookNode:
+    notebook.metadata.get("jupytext", {}).pop("text_representation", None)  # stands in the text alone
     notebook.metadata["kernelspec"] = dict(_KERNEL)
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.metadata[_TEXT] = _digest(notebook)
@@ -179,19 +185,39 @@ def notebook_from_text(path: Path) -> NotebookNode:
     return notebook
 
 
-def finding_cell(repository: Repository) -> str:
-    """The code of the cell. A folder that is merely called btcnb has no origin, and is no package."""
-    return _FINDING_CELL.replace("ADDRESS", repository.pip)
+def finding_code(repository: Repository | None) -> str:
+    """The code of the cell that finds the package; without a published repository it installs nothing.
+
+    A folder that is merely called btcnb has no origin, and is no package. The whole repository is installed, because
+    chapters read records.
+    """
+    if repository is None or not repository.published:
+        return _FIND
+    return _FIND + _INSTALL.replace("ADDRESS", repository.pip)
 
 
-def add_finding_cell(notebook: NotebookNode, repository: Repository | None) -> None:
-    """Put the cell below the title, replacing an older one. It installs the whole repository: chapters read records."""
-    notebook.cells = [cell for cell in notebook.cells if FIND_PACKAGE not in cell.metadata.get("tags", [])]
-    if repository is not None:
-        kinds = [cell.cell_type for cell in notebook.cells]
-        position = kinds.index("markdown") + 1 if "markdown" in kinds else 0
-        tags = ["remove-cell", FIND_PACKAGE]
-        notebook.cells.insert(position, new_code_cell(finding_cell(repository), metadata={"tags": tags}))
+def settled_text(path: Path) -> str:
+    """A chapter's text as jupytext writes it, so that `jupytext --sync` finds nothing to change.
+
+    Metadata are sorted and take one line each; the cell that finds the package is the one that `_config.yml` asks for.
+    """
+    notebook = _read_text(path)
+    code = finding_code(read_repository(path.parent.parent / "_config.yml"))
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict(_one_line(cell.metadata))
+        if FIND_PACKAGE in cell.metadata.get("tags", []):
+            cell.source = code
+    notebook.metadata = nbformat.from_dict(_plain(notebook.metadata))
+    config = load_jupytext_config(str(path))
+    return str(jupytext.writes(notebook, fmt="md:myst", config=config))
+
+
+def _one_line(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _one_line(item) for key, item in sorted(value.items())}
+    if isinstance(value, list):
+        return [_one_line(item) for item in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
 
 
 def read_notebook(path: Path) -> NotebookNode:
@@ -241,15 +267,23 @@ def _digest(notebook: NotebookNode) -> str:
 
 
 def stale_pairs(folder: Path) -> list[Path]:
-    """The text notebooks of `folder` whose pair is missing or has other content."""
-    return [text for text in text_notebooks(folder) if not is_paired(text, text.with_suffix(".ipynb"))]
+    """The text notebooks of `folder` that jupytext would write differently, or whose pair has other content."""
+    texts = text_notebooks(folder)
+    return [text for text in texts if not (is_paired(text, text.with_suffix(".ipynb")) and _is_settled(text))]
+
+
+def _is_settled(text: Path) -> bool:
+    return text.read_text(encoding="utf-8") == settled_text(text)
 
 
 def write_pairs(texts: Iterable[Path]) -> list[Path]:
-    """Write the pair of each text notebook (the text wins); return those that changed."""
+    """Settle each text notebook and write its pair (the text wins); return the files that changed."""
     changed = []
     for text in texts:
         pair = text.with_suffix(".ipynb")
+        if not _is_settled(text):
+            write_atomically(text, settled_text(text))
+            changed.append(text)
         data = (nbformat.writes(notebook_from_text(text), version=nbformat.NO_CONVERT) + "\n").encode()
         if not pair.exists() or pair.read_bytes() != data:
             write_atomically(pair, data)

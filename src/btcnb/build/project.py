@@ -36,6 +36,11 @@ class Repository:
     branch: str = "main"
 
     @property
+    def published(self) -> bool:
+        """Whether the address exists: `your_account` stands in `_config.yml` until somebody publishes the book."""
+        return "your_account" not in self.url
+
+    @property
     def pip(self) -> str:
         """What pip installs from."""
         return f"git+{self.url}@{self.branch}"
