@@ -276,6 +276,15 @@ def test_a_long_search_shows_that_it_goes_on_and_can_be_interrupted(monkeypatch:
     assert children and set(psutil.Process().children()) <= before
 
 
+def test_a_child_that_is_slow_to_read_gets_all_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More edges than a pipe holds, and a child that has not started when the parent first looks up."""
+    ring = graph_of(nx.ring_of_cliques(300, 10))
+    here = coarse_partition(ring, seed=3)
+    monkeypatch.setattr(engines, "CHILD_SIZE", 0)
+    monkeypatch.setattr(engines, "TICK", 0.001)
+    np.testing.assert_array_equal(coarse_partition(ring, seed=3), here)
+
+
 def test_a_search_that_dies_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setattr(engines, "CHILD_SIZE", 0)
     for script, told in (("import os; os.abort()", "exit status -6"), ("raise MemoryError", "MemoryError")):

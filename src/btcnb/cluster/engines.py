@@ -7,10 +7,12 @@ the communities to standard output. The parent process ends the child when it is
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -109,20 +111,18 @@ def find(engine: str, pairs: Int64, nodes: int, search: Search, beat: Callable[[
         return ENGINES[engine](network_of(pairs, nodes), search)
     command = [sys.executable, "-P", __file__, engine, str(nodes), *map(repr, search)]
     pipe = subprocess.PIPE
-    message = io.BytesIO()
-    np.save(message, pairs)
-    question: bytes | None = message.getvalue()
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True) as child:
-        try:
-            while True:
-                beat()
-                try:
-                    answer, errors = child.communicate(question, timeout=TICK)
-                    break
-                except subprocess.TimeoutExpired:
-                    question = None  # it is being sent; `communicate` takes the input once
-        finally:
-            child.kill()  # no effect on a child that has ended
+    with tempfile.TemporaryFile() as question:  # a pipe would stall: after a timeout `communicate` sends nothing more
+        np.save(question, pairs)
+        question.seek(0)
+        with subprocess.Popen(command, stdin=question, stdout=pipe, stderr=pipe, start_new_session=True) as child:
+            try:
+                while True:
+                    beat()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        answer, errors = child.communicate(timeout=TICK)
+                        break
+            finally:
+                child.kill()  # no effect on a child that has ended
     if child.returncode or not answer:
         from btcnb.errors import DataError  # not at the top: the child does not load the package
 
