@@ -46,8 +46,8 @@ from btcnb.data import (
 )
 from btcnb.data.change_votes import change_votes
 from btcnb.experiments import recipe, trained
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
+from btcnb.experiments.recipe import Job
 
 SIZES, SEEDS = ("tiny", "quick"), (1, 2)
 ENCODERS = ("gat", "gcn", "sage", "mlp")

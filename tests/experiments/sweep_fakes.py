@@ -16,7 +16,7 @@ import torch
 from threadpoolctl import threadpool_info
 
 from btcnb.errors import DataError
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.work import Measure, Outcome, attempt
 
 GRID = """

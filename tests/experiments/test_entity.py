@@ -27,10 +27,10 @@ from btcnb.experiments.entity import (
     heuristic_pairs,
     judged_source,
 )
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.local_graphs import HEURISTICS
 from btcnb.experiments.measures import Numbers, measure
 from btcnb.experiments.pair_scores import counts_by_draw
+from btcnb.experiments.recipe import Job
 from btcnb.learn import Encoder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
@@ -305,7 +305,7 @@ def test_a_chain_outside_of_the_papers_intervals_has_no_price_unless_one_is_give
 
 def test_another_process_finds_the_same_numbers(table: Numbers) -> None:
     program = (
-        "from btcnb.data import Source; from btcnb.experiments import recipe; from btcnb.experiments.jobs import Job\n"
+        "from btcnb.data import Source; from btcnb.experiments.recipe import Job, recipe\n"
         "from btcnb.experiments.measures import measure\n"
         "found = measure(Job('row', 3, recipe(Source(size='tiny', seed=3), seed=3), measure='entity'))\n"
         "print(repr([found[name] for name in ('hybrid.average.silhouette.bACC', 'random.FP', 'auc.apart', 'data')]))"

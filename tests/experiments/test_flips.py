@@ -12,8 +12,8 @@ from btcnb.data import Source, heuristic_clusters, heuristic_merges, load_transa
 from btcnb.errors import ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.flips import flipped, flipped_8, flipped_clusters
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
+from btcnb.experiments.recipe import Job
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, groups

@@ -17,14 +17,14 @@ from btcnb.cluster import ari, dendrogram_purity, evaluate, linkage, nmi, refine
 from btcnb.cluster.evaluate import evaluation
 from btcnb.data import DEFAULT_RULES, Source, load_clusters, load_graph, load_linked_twice
 from btcnb.errors import BtcnbError, ParameterError
-from btcnb.experiments import baseline, coarse, compare, embeddings, laps, measures, recipe, scores, trained
-from btcnb.experiments.jobs import METHODS, NO_EMBEDDING, Job
-from btcnb.experiments.laps import Laps
+from btcnb.experiments import baseline, coarse, compare, embeddings, measures, recipe, scores, stages, trained
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.measures import effective_rank, measure, side_by_side
+from btcnb.experiments.recipe import METHODS, NO_EMBEDDING, Job
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.refining import THRESHOLDS
+from btcnb.experiments.stages import StageTimer
 from btcnb.learn import prepare
 from btcnb.store.manage import entries
 
@@ -84,21 +84,21 @@ class Process:
     @property
     def rss(self) -> float:
         Process.seen.add(Process.megabytes)
-        return Process.megabytes * laps.MEGABYTE
+        return Process.megabytes * stages.MEGABYTE
 
 
 @pytest.fixture
 def process(monkeypatch: pytest.MonkeyPatch) -> type[Process]:
-    monkeypatch.setattr(laps.psutil, "Process", Process)
+    monkeypatch.setattr(stages.psutil, "Process", Process)
     monkeypatch.setattr(Process, "megabytes", 64.0)
     monkeypatch.setattr(Process, "seen", set())
     return Process
 
 
-def test_laps_add_up_and_keep_the_highest_memory(process: type[Process], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_add_up_and_keep_the_highest_memory(process: type[Process], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 1.5, 10.0, 10.25, 20.0, 22.0])
-    monkeypatch.setattr(laps.time, "perf_counter", lambda: next(clock))
-    watch = Laps()
+    monkeypatch.setattr(stages.time, "perf_counter", lambda: next(clock))
+    watch = StageTimer()
     with watch("train"):
         process.megabytes = 100.0
     process.megabytes = 80.0
@@ -115,7 +115,7 @@ def test_laps_add_up_and_keep_the_highest_memory(process: type[Process], monkeyp
 
 
 def test_memory_that_is_given_back_before_the_stage_ends_counts(process: type[Process]) -> None:
-    watch = Laps()
+    watch = StageTimer()
     with watch("train"):
         process.megabytes = 500.0
         while 500.0 not in process.seen:
@@ -125,7 +125,7 @@ def test_memory_that_is_given_back_before_the_stage_ends_counts(process: type[Pr
 
 
 def test_a_stage_that_fails_is_timed_all_the_same() -> None:
-    watch = Laps()
+    watch = StageTimer()
     with pytest.raises(BtcnbError, match="no"), watch("train"):
         raise BtcnbError("no.")
     assert watch.record().keys() == {"seconds.train", "peak_mb.train"}

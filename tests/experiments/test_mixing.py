@@ -18,7 +18,6 @@ from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.entity import judged_source
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
 from btcnb.experiments.mix_controls import Usual, payment_pairs
 from btcnb.experiments.mix_training import (
@@ -34,7 +33,7 @@ from btcnb.experiments.mixes import PROTOCOLS, Apart, Drawn, draw_mixes, surroun
 from btcnb.experiments.mixing import price
 from btcnb.experiments.mixing_economy import edge_numbers, leakage, owner_numbers, shared
 from btcnb.experiments.mixing_trial import Counted, MixingTrial, mixing_trial
-from btcnb.experiments.recipe import baseline
+from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.stages import TRAINING, trained
 from btcnb.experiments.sweep.work import one_thread
 from btcnb.learn import prepare

@@ -15,8 +15,8 @@ from btcnb.data.change_votes import HEURISTICS, UNIVERSAL
 from btcnb.experiments import moser_measure, recipe
 from btcnb.experiments import tables_of_moser as tables
 from btcnb.experiments.change_forest import ForestConfig
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.moser_trials import CONFUSED
+from btcnb.experiments.recipe import Job
 from btcnb.paper.kinds import AllOf, Beyond, Compare, Equivalent, NotWorse, Rule
 
 SEED = 1

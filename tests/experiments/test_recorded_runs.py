@@ -62,7 +62,7 @@ def test_commands_that_compute_nothing_import_nothing_that_computes(modules: str
     assert told.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("first", ["recipe", "compare", "stages"])
+@pytest.mark.parametrize("first", ["recipe", "stages"])
 def test_the_package_hands_out_functions_also_where_modules_have_their_names(first: str) -> None:
     script = (
         f"import btcnb.experiments.{first}\nfrom btcnb.experiments import compare, recipe, scores\n"

@@ -11,7 +11,7 @@ import pytest
 from btcnb.data import Source
 from btcnb.errors import DataError
 from btcnb.experiments import recipe
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep import read_grid
 from btcnb.experiments.sweep.identity import run_id, run_of, settings_of
 

@@ -14,7 +14,7 @@ import pytest
 from btcnb.data import Source
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep import paired, records_frame, summary, table
 from btcnb.experiments.sweep.comparing import counts, failures, metrics_of
 from btcnb.experiments.sweep.identity import run_id

@@ -11,8 +11,8 @@ from btcnb.data import ROLES, Source, load_transactions, write_etl
 from btcnb.data.chain_roles import BLOCKS, chain_at_hand, chain_graph
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.jobs import Job
 from btcnb.experiments.measures import measure
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.grids import read_grid
 from btcnb.experiments.transfer import encoder_of, in_one_row
 from btcnb.paper.kinds import places

@@ -10,7 +10,7 @@ import pytest
 from btcnb.cluster import ClusterConfig, cut, linkage
 from btcnb.errors import ParameterError
 from btcnb.experiments import measures, whole_tree
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 
 
 @dataclass

@@ -9,9 +9,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btcnb.experiments.compare import compare
     from btcnb.experiments.recipe import Recipe, baseline, recipe
-    from btcnb.experiments.stages import coarse, community_baseline, embeddings, forest, scores, trained
+    from btcnb.experiments.stages import coarse, community_baseline, compare, embeddings, forest, scores, trained
 
 __all__ = [
     "Recipe",
@@ -25,7 +24,7 @@ __all__ = [
     "scores",
     "trained",
 ]
-_HOMES = {"Recipe": "recipe", "baseline": "recipe", "recipe": "recipe", "compare": "compare"}
+_HOMES = {"Recipe": "recipe", "baseline": "recipe", "recipe": "recipe"}
 
 
 def __getattr__(name: str) -> Any:
@@ -41,7 +40,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """The functions `recipe` and `compare` have the names of their modules: importing a module must not hide one."""
+    """The function `recipe` has the name of its module: importing the module must not hide it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in __all__ and isinstance(value, ModuleType)):

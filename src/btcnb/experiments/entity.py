@@ -30,8 +30,6 @@ from btcnb.data.heuristics import heuristic_clusters
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity_large import large_labels, price_and_rules
 from btcnb.experiments.entity_moser import moser_on
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.local_graphs import HEURISTICS, PAPER_LINKAGES, Clusters, Local, LocalGraphs
 from btcnb.experiments.pair_scores import (
     REPEATS,
@@ -44,8 +42,8 @@ from btcnb.experiments.pair_scores import (
     table_of,
     undefined_draws,
 )
-from btcnb.experiments.recipe import Recipe, baseline
-from btcnb.experiments.stages import trained
+from btcnb.experiments.recipe import Job, Recipe, baseline
+from btcnb.experiments.stages import StageTimer, trained
 from btcnb.learn import BASELINES, Encoder
 
 IntArray = npt.NDArray[np.int64]
@@ -76,7 +74,7 @@ def entity_table(job: Job) -> Numbers:
 
 
 def _measured(job: Job, linkages: tuple[str, ...], large: bool) -> Numbers:
-    laps = Laps()
+    laps = StageTimer()
     with laps("train"):
         model = encoder_of(job)
     with laps("graphs"):

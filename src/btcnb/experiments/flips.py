@@ -27,13 +27,11 @@ from btcnb.data import (
     load_transactions,
 )
 from btcnb.data.union_find import UnionFind
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
-from btcnb.experiments.recipe import baseline
+from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined
 from btcnb.experiments.refining import best_silhouette, cuts, flags
-from btcnb.experiments.stages import TRAINING, trained
+from btcnb.experiments.stages import TRAINING, StageTimer, trained
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept
 
@@ -89,7 +87,7 @@ def flipped(job: Job, share: float) -> Numbers:
     The paper's encoder is trained on flipped clusters too; one trained on common inputs, or not at all, never sees one.
     """
     gates.choice("method", job.method, METHODS)
-    laps = Laps()
+    laps = StageTimer()
     with laps("graphs"):
         graph = [load_graph(job.recipe.source, role) for role in ROLES][-1]
     with laps("train"):

@@ -23,8 +23,6 @@ from btcnb.data import ROLES, AddressGraph, load_graph
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity import entity, entity_table
 from btcnb.experiments.flips import flipped_8, flipped_20
-from btcnb.experiments.jobs import COMMUNITIES, NO_EMBEDDING, Job
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.mixing import (
     mixing,
@@ -34,10 +32,10 @@ from btcnb.experiments.mixing import (
 )
 from btcnb.experiments.mixing_economy import mixing_economy
 from btcnb.experiments.moser_measure import moser
-from btcnb.experiments.recipe import Recipe, baseline
+from btcnb.experiments.recipe import COMMUNITIES, NO_EMBEDDING, Job, Recipe, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refining import refinement_numbers
-from btcnb.experiments.stages import coarse, community_baseline, trained
+from btcnb.experiments.stages import StageTimer, coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
 from btcnb.experiments.whole_tree import whole_tree_numbers
 from btcnb.experiments.whole_tree_real import whole_tree_real
@@ -69,7 +67,7 @@ def thorough(job: Job) -> Numbers:
 
 def refinement(job: Job) -> Numbers:
     """What the encoder's embedding does to the heuristic clusters, against true owners."""
-    laps = Laps()
+    laps = StageTimer()
     graph = _graphs(job, laps)
     X = _embedding(job, laps, graph)[0]
     with laps("refine"):
@@ -81,7 +79,7 @@ def whole_tree(job: Job) -> Numbers:
     """The paper's scores, those of one tree over the whole test graph, and those of the communities alone."""
     if job.method in NO_EMBEDDING:
         raise ParameterError(f"the measure 'whole_tree' needs an embedding, but the method {job.method!r} has none.")
-    laps = Laps()
+    laps = StageTimer()
     graph = _graphs(job, laps)
     X, numbers = _embedding(job, laps, graph)
     with laps("coarse"):
@@ -119,7 +117,7 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
 
 
 def _scores(job: Job, thorough: bool) -> Numbers:
-    laps = Laps()
+    laps = StageTimer()
     graph = _graphs(job, laps)
     if job.method in COMMUNITIES:
         with laps("train"):
@@ -143,13 +141,13 @@ def _scores(job: Job, thorough: bool) -> Numbers:
     return numbers | laps.record() | {"data": graph.fingerprint()}
 
 
-def _graphs(job: Job, laps: Laps) -> AddressGraph:
+def _graphs(job: Job, laps: StageTimer) -> AddressGraph:
     """All five graphs are made, or read from the store, before training's clock starts; hands back the test graph."""
     with laps("graphs"):
         return [load_graph(job.recipe.source, role) for role in ROLES][-1]
 
 
-def _embedding(job: Job, laps: Laps, graph: AddressGraph) -> tuple[FloatArray, Numbers]:
+def _embedding(job: Job, laps: StageTimer, graph: AddressGraph) -> tuple[FloatArray, Numbers]:
     """Embeddings of the test graph by the job's method, and what training says of itself."""
     config = job.recipe.train
     if job.method == "features":

@@ -30,15 +30,13 @@ from btcnb.cluster.evaluate import evaluation
 from btcnb.data import AddressGraph, load_graph, load_transactions
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity import PAPER_TRANSACTIONS, TRANSACTIONS, entity_trial, judged_source
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.mix_controls import Usual, ordinary_pairs, percentiles, position
 from btcnb.experiments.mix_training import judged_economy, repelled, width_of
 from btcnb.experiments.mixes import PER_PROTOCOL, PROTOCOLS
 from btcnb.experiments.mixing_trial import mixing_trial
 from btcnb.experiments.pair_scores import Numbers, cosine
-from btcnb.experiments.recipe import baseline
-from btcnb.experiments.stages import TRAINING, coarse, trained
+from btcnb.experiments.recipe import Job, baseline
+from btcnb.experiments.stages import TRAINING, StageTimer, coarse, trained
 from btcnb.learn import Encoder, Run, embed, prepare
 
 INTERVAL = "test"
@@ -93,7 +91,7 @@ def _measured(
     priced: bool = False,
     shifted: bool = False,
 ) -> Numbers:
-    laps, source = Laps(), job.recipe.source
+    laps, source = StageTimer(), job.recipe.source
     with laps("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
         graphs = [load_graph(source, role) for role in TRAINING] if shifted else []

@@ -20,8 +20,6 @@ from btcnb.data import Transactions, heuristic_clusters, load_transactions
 from btcnb.data.coinjoin.detect import detect_coinjoins
 from btcnb.data.entity_pairs import interval_config
 from btcnb.errors import DataError
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.mix_controls import transfers
 from btcnb.experiments.mix_training import (
     PAPER_TEACHING,
@@ -34,14 +32,15 @@ from btcnb.experiments.mix_training import (
 from btcnb.experiments.mixes import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings
 from btcnb.experiments.mixing import INTERVAL, JUDGED
 from btcnb.experiments.pair_scores import Numbers
-from btcnb.experiments.stages import TRAINING
+from btcnb.experiments.recipe import Job
+from btcnb.experiments.stages import TRAINING, StageTimer
 
 IntArray = npt.NDArray[np.int64]
 
 
 def mixing_economy(job: Job) -> Numbers:
     """The judged economy of a job: no encoder plays a part."""
-    laps, source = Laps(), job.recipe.source
+    laps, source = StageTimer(), job.recipe.source
     with laps("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
         teachers = list(teaching_chains(source, (*TRAINING, *STEERING)))

@@ -19,8 +19,6 @@ from btcnb.experiments.change_forest import (
     labelled_rows,
 )
 from btcnb.experiments.change_scores import FPR_POINTS, HeldOut, held_out, scored, tpr_at
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.moser import change_decisions, moser_merges
 from btcnb.experiments.moser_trials import (
     cluster_numbers,
@@ -33,6 +31,8 @@ from btcnb.experiments.moser_trials import (
     threshold_sweep,
 )
 from btcnb.experiments.moser_votes import Counted, counted, pooled_scores, vote_numbers
+from btcnb.experiments.recipe import Job
+from btcnb.experiments.stages import StageTimer
 
 Numbers = dict[str, float | int | str | None]
 
@@ -46,7 +46,7 @@ ENTITY_GRAPHS = 150
 
 def moser(job: Job) -> Numbers:
     """Votes, held-out scores, merges at several thresholds, clusters, entity labels and CoinJoins of one world."""
-    laps, source = Laps(), job.recipe.source
+    laps, source = StageTimer(), job.recipe.source
     with laps("graphs"):
         teachers = [load_transactions(source, role, sampled=False) for role in TEACHERS]
         txs = load_transactions(source, "test", sampled=False)

@@ -24,9 +24,9 @@ from btcnb.data import AddressGraph, feature_names
 from btcnb.data.contract import plain
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.encoder import EncoderFile, read_encoder
-from btcnb.experiments.laps import Laps
 from btcnb.experiments.refine_source import Material, Missing, Told, material, read_source
 from btcnb.experiments.refiner import Refined, Refiner, refined
+from btcnb.experiments.stages import StageTimer
 from btcnb.learn import Encoder, embed
 from meanlink.progress import Progress
 
@@ -79,7 +79,7 @@ class Outcome:
     material: Material
     found: Refined
     notes: tuple[str, ...]
-    laps: Laps
+    laps: StageTimer
 
     def counts(self) -> dict[str, int | None]:
         """Numbers of things, before and after."""
@@ -110,7 +110,7 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
     """
     gates.instance("request", request, Request)
     tell = tell or (lambda line: None)
-    encoder, laps, notes = read_encoder(request.encoder), Laps(), list[str]()
+    encoder, laps, notes = read_encoder(request.encoder), StageTimer(), list[str]()
     refiner = chosen(encoder, request)
     with stage("read", laps, tell), _noted(notes, request.source):
         told = read_source(request.source)
@@ -142,7 +142,7 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
 
 
 @contextmanager
-def stage(name: str, laps: Laps, tell: Callable[[str], None]) -> Iterator[None]:
+def stage(name: str, laps: StageTimer, tell: Callable[[str], None]) -> Iterator[None]:
     """Time a stage, and say when it begins and what it took."""
     tell(f"[{STAGES.index(name) + 1}/{len(STAGES)}] {WORDS[name]} …")
     with laps(name):

@@ -6,18 +6,34 @@ look for communities again.
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import psutil
 
 from btcnb import gates
-from btcnb.cluster import Forest, coarse_partition, communities, dendrograms, evaluate, tune_resolution
+from btcnb.cluster import (
+    Forest,
+    ari,
+    coarse_partition,
+    communities,
+    dendrograms,
+    evaluate,
+    nmi,
+    scored_nodes,
+    tune_resolution,
+)
 from btcnb.cluster.communities import BASELINES
 from btcnb.data import DEFAULT_RULES, ROLES, AddressGraph, Source, load_clusters, load_graph
-from btcnb.experiments.recipe import Recipe
+from btcnb.errors import ParameterError
+from btcnb.experiments.recipe import COMMUNITIES, Recipe, baseline
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept
 
@@ -120,3 +136,79 @@ def _coarse(source: Source, role: str, method: str, max_size: int, resolution: f
 @kept
 def _forest(X: npt.NDArray[np.float32], method: str, partition: npt.NDArray[np.int64]) -> Forest:
     return dendrograms(X, partition, method)
+
+
+TABLE_ROWS = {
+    "louvain": "Louvain",
+    "leiden": "Leiden",
+    "untrained": "Random GAT",
+    "gae": "GAE",
+    "dgi": "DGI",
+    "trained": "GAT",
+}
+"""Methods by name, and what the paper's table of the ablation calls them."""
+
+
+def compare(recipe: Recipe, methods: tuple[str, ...] = tuple(TABLE_ROWS), role: str = "test") -> pd.DataFrame:
+    """DP, NMI and ARI against the heuristic clusters, a row for each method, as the paper's table of the ablation.
+
+    Communities have no dendrogram, so their DP is NaN. Only nodes of the recipe's smallest degree or more are scored.
+    """
+    gates.instance("recipe", recipe, Recipe), gates.choice("role", role, ROLES)
+    methods = tuple(gates.text("a method", name) for name in gates.items("methods", methods))
+    unknown = [name for name in methods if name not in TABLE_ROWS]
+    if unknown:
+        raise ParameterError(f"there is no method {unknown[0]!r:.80}; there are {', '.join(TABLE_ROWS)}.")
+    rows = {TABLE_ROWS[name]: _row(recipe, name, role) for name in methods}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["DP", "NMI", "ARI"])
+
+
+def _row(recipe: Recipe, name: str, role: str) -> tuple[float, float, float]:
+    if name in COMMUNITIES:
+        graph = load_graph(recipe.source, role)
+        found, _ = community_baseline(recipe.source, name, recipe.train.seed, role)
+        mask, labels = scored_nodes(graph, recipe.cluster.min_degree), graph.labels()
+        return np.nan, nmi(labels[mask], found[mask]), ari(labels[mask], found[mask])
+    result = scores(recipe if name == "trained" else baseline(recipe, name), role)
+    return result["purity"], result["nmi"], result["ari"]
+
+
+LOOK_SECONDS = 0.02
+"""Seconds between two looks at the memory."""
+MEGABYTE = 2.0**20
+
+
+class StageTimer:
+    """Seconds and peak memory of the stages of a run: `with timer("train"): …`; `record()` is flat."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.peak_mb: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        """Time a stage and note the highest resident memory of this process while it lasts; repeats add up."""
+        done = threading.Event()
+        process, peak = psutil.Process(), [0.0]
+
+        def look() -> None:
+            while not done.is_set():
+                peak[0] = max(peak[0], process.memory_info().rss)
+                done.wait(LOOK_SECONDS)
+
+        watcher = threading.Thread(target=look, daemon=True)
+        begin = time.perf_counter()
+        watcher.start()
+        try:
+            yield
+        finally:
+            spent = time.perf_counter() - begin
+            done.set()
+            watcher.join()
+            highest = max(peak[0], process.memory_info().rss) / MEGABYTE
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
+            self.peak_mb[stage] = max(self.peak_mb.get(stage, 0.0), highest)
+
+    def record(self) -> dict[str, float]:
+        seconds = {f"seconds.{stage}": round(value, 4) for stage, value in self.seconds.items()}
+        return seconds | {f"peak_mb.{stage}": round(value, 1) for stage, value in self.peak_mb.items()}

@@ -32,10 +32,8 @@ from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
 from btcnb.data import AddressGraph, load_graph
 from btcnb.data.chain_roles import Chain, chain_at_hand, chain_facts, chain_graph
-from btcnb.experiments.jobs import COMMUNITIES, Job
-from btcnb.experiments.laps import Laps
-from btcnb.experiments.recipe import Recipe, baseline
-from btcnb.experiments.stages import TRAINING, coarse, community_baseline, trained
+from btcnb.experiments.recipe import COMMUNITIES, Job, Recipe, baseline
+from btcnb.experiments.stages import TRAINING, StageTimer, coarse, community_baseline, trained
 from btcnb.learn import PreparedGraph, Run, TrainConfig, disjoint_union, embed, prepare, train
 from btcnb.store import kept
 
@@ -75,7 +73,7 @@ def transfer(job: Job, teacher: str) -> Numbers:
     one tree over the whole real graph; `simulated.owner_ARI` is against the owners of the simulated world.
     """
     gates.choice("method", job.method, METHODS), gates.choice("teacher", teacher, TEACHERS)
-    chain, laps = chain_at_hand(), Laps()
+    chain, laps = chain_at_hand(), StageTimer()
     with laps("graphs"):
         tests = {"simulated": load_graph(job.recipe.source, "test"), "real": chain_graph(chain, "test")}
     if job.method in COMMUNITIES:
@@ -113,7 +111,7 @@ def _prepared(graph: AddressGraph, recipe: Recipe) -> PreparedGraph:
     return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
 
 
-def _encoders(job: Job, chain: Chain, teacher: str, laps: Laps) -> list[Run]:
+def _encoders(job: Job, chain: Chain, teacher: str, laps: StageTimer) -> list[Run]:
     with laps("train"):
         if job.method == "untrained":
             return [trained(baseline(job.recipe, "untrained"))]
@@ -123,7 +121,9 @@ def _encoders(job: Job, chain: Chain, teacher: str, laps: Laps) -> list[Run]:
     return runs
 
 
-def _by_encoders(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], runs: list[Run], laps: Laps) -> Numbers:
+def _by_encoders(
+    job: Job, chain: Chain, tests: Mapping[str, AddressGraph], runs: list[Run], laps: StageTimer
+) -> Numbers:
     told = ("epochs_run", "best_epoch", "best_loss", "valid_loss")
     numbers: Numbers = {name: runs[-1].record[name] for name in told}
     for name, graph in tests.items():
@@ -141,7 +141,7 @@ def _by_encoders(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], runs
     return numbers
 
 
-def _by_communities(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], laps: Laps) -> Numbers:
+def _by_communities(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], laps: StageTimer) -> Numbers:
     """Communities of each test graph, at the resolution that is best on the validation graph of its own kind."""
     with laps("train"):
         found = {

@@ -6,10 +6,8 @@ from btcnb.cluster import coarse_partition
 from btcnb.cluster.evaluate import evaluation
 from btcnb.data.chain_roles import chain_at_hand, chain_graph
 from btcnb.errors import ParameterError
-from btcnb.experiments.jobs import Job
-from btcnb.experiments.laps import Laps
-from btcnb.experiments.recipe import baseline
-from btcnb.experiments.stages import trained
+from btcnb.experiments.recipe import Job, baseline
+from btcnb.experiments.stages import StageTimer, trained
 from btcnb.experiments.whole_tree import Numbers, whole_tree_numbers
 from btcnb.learn import embed
 
@@ -20,7 +18,7 @@ def whole_tree_real(job: Job) -> Numbers:
     """As `whole_tree`, on the real test graph (`chain_at_hand`); its record names that graph in `data`."""
     if job.method not in METHODS:
         raise ParameterError(f"on the real graph there is no {job.method!r}; take one of {', '.join(METHODS)}.")
-    laps, settings = Laps(), job.recipe.cluster
+    laps, settings = StageTimer(), job.recipe.cluster
     with laps("graphs"):
         graph = chain_graph(chain_at_hand(), "test")
     with laps("train"):

@@ -34,7 +34,7 @@ from btcnb.experiments.sweep.identity import run_id
 from btcnb.plain_yaml import read_names
 
 if TYPE_CHECKING:
-    from btcnb.experiments.jobs import Job
+    from btcnb.experiments.recipe import Job
 
 KEYS = ("name", "words", "measure", "size", "seeds", "base", "rows")
 MOST_SEEDS = 10_000
@@ -104,9 +104,8 @@ def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
 def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
     from btcnb.cluster import ClusterConfig
     from btcnb.data import Source
-    from btcnb.experiments.jobs import METHODS, Job
     from btcnb.experiments.measures import MEASURES
-    from btcnb.experiments.recipe import recipe
+    from btcnb.experiments.recipe import METHODS, Job, recipe
 
     parts: dict[str, dict[str, Any]] = {"source": {}, "train": {}, "cluster": {}, "recipe": {}, "job": {}}
     for key, value in given.items():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from btcnb.experiments.jobs import Job
+    from btcnb.experiments.recipe import Job
 
 SEEDS = ("source.seed", "train.seed")
 _PARTS = ("source.", "train.", "cluster.")

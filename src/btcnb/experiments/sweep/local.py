@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.work import ONE_THREAD, Measure, Outcome, attempt, settle
 
 LOST = "the worker was lost (killed, or out of memory)"

@@ -12,7 +12,7 @@ from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.records import DONE, FAILED, OTHER_VERSION, Record, Records
 
 if TYPE_CHECKING:
-    from btcnb.experiments.jobs import Job
+    from btcnb.experiments.recipe import Job
 
 OTHER_DATA = "other data"
 AGAIN = {"failed": {FAILED}, "other-data": {FAILED, OTHER_DATA}, "all": {FAILED, OTHER_DATA, DONE}}

@@ -15,7 +15,7 @@ import uuid
 from typing import Any
 
 from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.work import Measure, Outcome, attempt
 
 CONNECT_SECONDS = 20

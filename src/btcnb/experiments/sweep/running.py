@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.identity import run_id, run_of
 from btcnb.experiments.sweep.planning import Plan
 from btcnb.experiments.sweep.progress import Progress

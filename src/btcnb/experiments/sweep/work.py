@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from btcnb.errors import BtcnbError
-from btcnb.experiments.jobs import Job
+from btcnb.experiments.recipe import Job
 from btcnb.store.keys import commit, library_version, library_versions
 
 Measure = Callable[[Job], dict[str, Any]]
