@@ -23,7 +23,7 @@ from _measure import Run, in_child, rows, show, stage, write
 
 from btcnb.cluster import CUTS, cut_silhouette, flat, linkage, refine
 from btcnb.data import Source, build_graph, heuristic_clusters, load_transactions
-from btcnb.data.entity_pairs import entity_graphs, interval_config
+from btcnb.data.judging.entity_pairs import entity_graphs, interval_config
 from btcnb.experiments import recipe, trained
 from btcnb.experiments.entity import INTERVAL, entity_trial, judged_source
 from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES

@@ -3,7 +3,7 @@
     python benchmarks/real_chain.py                 # mainnet-blocks and labels below BTCNB_REAL_DATA
     python benchmarks/real_chain.py --only roles    # makes one part again, and keeps the others
 
-The blocks are cut by height into five roles (`btcnb.data.chain_roles`); structure, cut ratios, permutation test and
+The blocks are cut by height into five roles (`btcnb.data.sources`); structure, cut ratios, permutation test and
 Rayleigh quotients are those of the test role. What refinement does to named services, and which merges it suspects, is
 told of all blocks in one graph, as `btcnb refine --price-usd 20000` sees them. Of merges the record holds heights and
 transaction ids, of labels the counts; no address. Writes results/real_chain_graph.json; five minutes of one core.
@@ -25,7 +25,7 @@ from _measure import RESULTS
 
 from btcnb import book
 from btcnb.data import ROLES, HeuristicConfig, Source, load_graph, read_labels
-from btcnb.data.chain_roles import Chain, chain_at_hand, chain_facts, chain_graph, chain_transactions, shared_between
+from btcnb.data.sources import Chain, chain_at_hand, chain_facts, chain_graph, chain_transactions, shared_between
 from btcnb.experiments import real_facts, recipe
 from btcnb.experiments.encoder import read_encoder
 from btcnb.experiments.real_merges import look_up, service_pairs, services_of

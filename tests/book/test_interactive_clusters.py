@@ -12,7 +12,7 @@ import pytest
 from btcnb.book.cluster_graph import draw_neighbourhood, neighbourhood, neighbourhood_svg
 from btcnb.book.interactive_clusters import Panel, explorer_html
 from btcnb.data import AddressGraph
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import DataError, ParameterError
 
 

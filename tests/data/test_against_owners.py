@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btcnb.data.against_owners import against_owners, components, owners_in, pair_scores, pieces_per_owner
+from btcnb.data.components import components
+from btcnb.data.judging.owners import against_owners, owners_in, pair_scores, pieces_per_owner
 from btcnb.errors import ParameterError
 
 LABELS = np.array([0, 0, 0, 1, 1, 2, 3])

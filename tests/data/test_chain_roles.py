@@ -11,7 +11,8 @@ from builders import BTC, chain
 from raw_blocks import COIN, SIGNATURE, In, Tx, block, key, p2pkh, push, sha256d
 
 from btcnb.data import ROLES, build_graph, write_etl
-from btcnb.data.chain_roles import (
+from btcnb.data.intervals import SPLITS
+from btcnb.data.sources import (
     BLOCKS,
     CUTS,
     Chain,
@@ -21,7 +22,6 @@ from btcnb.data.chain_roles import (
     chain_transactions,
     shared_between,
 )
-from btcnb.data.intervals import SPLITS
 from btcnb.errors import DataError, ParameterError
 
 DATA = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data")

@@ -5,7 +5,7 @@ import pandas as pd
 from builders import BTC, chain, ids
 
 from btcnb.data import heuristic_merges
-from btcnb.data.collapses import chain_of_merges, marked, other_output, why_wrong, worst_collapse
+from btcnb.data.judging.collapse import chain_of_merges, marked, other_output, why_wrong, worst_collapse
 
 
 def swept(prefix, number):

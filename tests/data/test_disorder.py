@@ -10,8 +10,8 @@ from worlds import Alone, payers_differ, simulated
 
 from btcnb.data import SCRIPT_TYPES, detect_coinjoins
 from btcnb.data.coinjoin import PROTOCOLS
-from btcnb.data.false_merges import wrong_merges
 from btcnb.data.heuristics import heuristic_merges
+from btcnb.data.judging.links import wrong_merges
 from btcnb.data.simulator.parameters import MECHANISM_NAMES, MECHANISM_NUMBER, MECHANISMS, Dial
 
 OF_STRANGERS = {

@@ -10,7 +10,7 @@ import pytest
 from builders import BTC, Chain, chain
 
 from btcnb.data import SimulationConfig, Transactions, Truth, heuristic_clusters, sample_around, simulate
-from btcnb.data.entity_pairs import COUNTS, _draw, entity_counts, entity_graphs, local_heuristics, pair_counts
+from btcnb.data.judging.entity_pairs import COUNTS, _draw, entity_counts, entity_graphs, local_heuristics, pair_counts
 from btcnb.errors import DataError, ParameterError
 
 

@@ -10,8 +10,8 @@ import pytest
 from builders import Chain, chain
 
 from btcnb.data import SimulationConfig, Transactions, Truth, heuristic_merges, simulate
-from btcnb.data.entity_pairs import entity_counts
-from btcnb.data.false_merges import false_positive_paths, mechanisms, where_false_merges_come_from, wrong_merges
+from btcnb.data.judging.entity_pairs import entity_counts
+from btcnb.data.judging.links import false_positive_paths, mechanisms, where_false_merges_come_from, wrong_merges
 from btcnb.errors import DataError
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from btcnb.data import load_splits
-from btcnb.data.feature_shift import dollar_correlations, feature_shift
-from btcnb.data.features import AMOUNT_COLUMNS
+from btcnb.data.features import AMOUNT_COLUMNS, dollar_correlations, feature_shift
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from btcnb.data import AddressGraph
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.features import (
     AMOUNT_COLUMNS,
     edge_feature_names,
@@ -21,6 +20,7 @@ from btcnb.data.features import (
     features,
     scale_column,
 )
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import DataError, ParameterError
 
 

@@ -13,7 +13,7 @@ import pytest
 from servers import answering
 
 from btcnb.data import fetch_release, read_release
-from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import DataError
 
 RECORD = "22239038"

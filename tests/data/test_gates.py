@@ -31,11 +31,11 @@ from btcnb.data import (
     sample_from_coinbase,
     simulate,
 )
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.components import UnionFind
 from btcnb.data.features import scale_column
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.heuristics import linked_twice
 from btcnb.data.landmarks import landmark_distances
-from btcnb.data.union_find import UnionFind
 from btcnb.errors import BtcnbError, DataError
 
 TXS = (

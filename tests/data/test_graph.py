@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import AddressGraph, Transactions
-from btcnb.data._transfers import _part
-from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.graph_construction import build_graph
+from btcnb.data.transfers import _part
 from btcnb.errors import DataError, ParameterError
 
 

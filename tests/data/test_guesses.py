@@ -7,7 +7,7 @@ import pytest
 from builders import chain
 
 from btcnb.data.change_votes import published_votes, rule_precision
-from btcnb.data.guesses import ONLY_FRESH, guesses_of_change
+from btcnb.data.judging.owners import ONLY_FRESH, guesses_of_change
 
 
 def test_one_right_guess_one_wrong_and_what_is_published() -> None:

@@ -20,7 +20,6 @@ from btcnb.data import (
 )
 from btcnb.data import heuristic_measures as heuristic_measures_module
 from btcnb.data.change_votes import HEURISTICS, supercluster_share
-from btcnb.data.entity_pairs import entity_counts
 from btcnb.data.heuristic_measures import (
     CLUSTERS,
     COMPARABLE,
@@ -30,6 +29,7 @@ from btcnb.data.heuristic_measures import (
     heuristic_measures,
     rule_firing,
 )
+from btcnb.data.judging.entity_pairs import entity_counts
 from btcnb.errors import DataError
 
 CHAIN = simulate(SimulationConfig.preset("tiny", seed=3))

@@ -18,7 +18,7 @@ from btcnb.data import (
     heuristic_merges,
     simulate,
 )
-from btcnb.data.union_find import UnionFind, by_first
+from btcnb.data.components import UnionFind, by_first
 from btcnb.errors import DataError, ParameterError
 
 ALL = ("common_input", "change", "round_value", "forced_merge", "deposit")

@@ -7,7 +7,8 @@ import pytest
 from builders import BTC, chain
 
 from btcnb.data import load_split_transactions
-from btcnb.data.ledger_rules import ledger_rules, links, satoshi_per_transaction, subsidy
+from btcnb.data.chain_measures import ledger_rules, satoshi_per_transaction, spends
+from btcnb.data.intervals import subsidy
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_what_the_source_does_not_tell_is_not_checked():
 
 def test_a_coin_spent_before_it_exists_and_one_spent_twice():
     txs = chain().coinbase(to="a", value=BTC).pay("a", {"b": BTC}).pay("b", {"c": BTC}).build()
-    assert [side.tolist() for side in links(txs)] == [[0, 1], [1, 2]]
+    assert [side.tolist() for side in spends(txs)] == [[0, 1], [1, 2]]
     early = txs.inputs.assign(spent_output=[2, 2])  # both spend the last output, one of them before it is made
     table = ledger_rules(replace(txs, inputs=early), whole_blocks=False).set_index("rule")["violations"]
     assert table["no output is spent twice"] == 1

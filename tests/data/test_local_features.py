@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from btcnb.data import Source, Transactions, build_graph, features, load_transactions, local_samples
-from btcnb.data.local_features import local_arrays
+from btcnb.data.features import local_arrays
 from btcnb.errors import DataError
 
 sys.path.insert(0, str(Path(__file__).parent))

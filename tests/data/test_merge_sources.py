@@ -9,9 +9,9 @@ import pandas as pd
 from builders import chain, groups, ids
 
 from btcnb.data import SimulationConfig, Transactions, heuristic_merges, simulate
-from btcnb.data.against_owners import components
-from btcnb.data.collapses import marked
-from btcnb.data.merge_sources import HOSTED, mechanism_of_merges, merge_sources, right_part, words_of
+from btcnb.data.components import components
+from btcnb.data.judging.collapse import marked
+from btcnb.data.judging.links import HOSTED, mechanism_of_merges, merge_sources, right_part, words_of
 from btcnb.data.simulator.parameters import MECHANISMS
 
 

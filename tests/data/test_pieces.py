@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import SimulationConfig, Transactions, local_samples, sample_around, simulate
-from btcnb.data.pieces import Cutter
 from btcnb.data.sampling import Surroundings
+from btcnb.data.transactions import Cutter
 
 
 def assert_same(left: Transactions, right: Transactions) -> None:

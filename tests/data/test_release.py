@@ -12,7 +12,7 @@ import pytest
 from builders import BTC, chain
 
 from btcnb.data import AddressGraph, build_graph, read_release, write_release
-from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.readers import release_splits
 from btcnb.errors import DataError, ParameterError
 

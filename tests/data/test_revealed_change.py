@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from btcnb.data import HeuristicConfig, SimulationConfig, Transactions, simulate
-from btcnb.data.against_owners import components
 from btcnb.data.change_votes import (
     HEURISTICS,
     ChangeVotes,
@@ -24,6 +23,7 @@ from btcnb.data.change_votes import (
     vote_scores,
 )
 from btcnb.data.change_votes.revealed import NEVER, joined_at
+from btcnb.data.components import components
 from btcnb.errors import DataError
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import AddressGraph, Transactions, Truth
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import DataError, ParameterError
 
 

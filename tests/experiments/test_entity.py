@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
-from btcnb.data.entity_pairs import entity_counts, entity_graphs, local_heuristics, pair_counts
+from btcnb.data.judging.entity_pairs import entity_counts, entity_graphs, local_heuristics, pair_counts
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import entity as module
 from btcnb.experiments import recipe, trained

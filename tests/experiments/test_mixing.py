@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from btcnb.data import Source, build_graph, load_graph, load_transactions
-from btcnb.data.entity_pairs import interval_config
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.entity import judged_source

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btcnb.data.entity_pairs import pair_counts
+from btcnb.data.judging.entity_pairs import pair_counts
 from btcnb.errors import DataError
 from btcnb.experiments.pair_scores import (
     cosine,

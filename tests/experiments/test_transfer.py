@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from btcnb.data import ROLES, Source, load_transactions, write_etl
-from btcnb.data.chain_roles import BLOCKS, chain_at_hand, chain_graph
+from btcnb.data.sources import BLOCKS, chain_at_hand, chain_graph
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.measures import measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from btcnb.data.address_graph import AddressGraph
+from btcnb.data.graph import AddressGraph
 from btcnb.learn import PreparedGraph, prepare_arrays
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from btcnb import paper
-from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import ParameterError
 
 SCORED = {

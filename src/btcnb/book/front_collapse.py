@@ -17,9 +17,9 @@ import pandas as pd
 
 from btcnb.book.style import COLOURS
 from btcnb.data import Source, Transactions, heuristic_merges, simulate
-from btcnb.data.against_owners import components
-from btcnb.data.collapses import marked
-from btcnb.data.entity_pairs import interval_config
+from btcnb.data.components import components
+from btcnb.data.judging.collapse import marked
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError
 
 WORLD = Source(size="tiny", seed=1)

@@ -1,8 +1,8 @@
 """Part I: transactions, heuristics, and the address graph."""
 
-from btcnb.data.address_graph import AddressGraph
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_refusals, coinjoin_rules, detect_coinjoins
 from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
+from btcnb.data.graph import AddressGraph
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges, linked_twice
 from btcnb.data.landmarks import landmark_nodes, landmarks

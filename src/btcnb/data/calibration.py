@@ -22,10 +22,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from btcnb.data.address_graph import AddressGraph
 from btcnb.data.chain_measures import MARKS, PAID_BACK, SHAPES, SHOWN_TYPES, chain_measures, real_chain, type_name
-from btcnb.data.entity_pairs import COUNTS
+from btcnb.data.graph import AddressGraph
 from btcnb.data.heuristic_measures import ENTITY, entity_shares, heuristic_measures
+from btcnb.data.judging.entity_pairs import COUNTS
 from btcnb.data.simulator.parameters import era_of
 from btcnb.data.sources import ROLES, Source, load_graph, load_transactions
 from btcnb.data.transactions import Transactions

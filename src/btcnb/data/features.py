@@ -8,16 +8,21 @@ about 1: log(1 + bitcoins) is nearly linear for most payments, log(1 + satoshi) 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.stats import wasserstein_distance
 
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.checks import positive, real
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.data.graph_construction import _occurring, _per_node
 from btcnb.data.intervals import SATOSHI_PER_BITCOIN
+from btcnb.data.transactions import Transactions
+from btcnb.data.transfers import Edges, Transfers, edge_rows, received_extremes, transfers
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import choice, flag, instance
 
@@ -197,3 +202,154 @@ def _check_scaling(percentiles: tuple[float, float], clip: bool) -> None:
     low, high = (real("a percentile", value, 0, 100) for value in percentiles)
     if low >= high:
         raise ParameterError(f"percentiles are {percentiles!r}; they must rise.")
+
+
+IntArray = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+PERCENTILES = (5.0, 95.0)
+SENT = ("first_transaction_out", "last_transaction_out", "min_sent", "max_sent", "total_sent")
+RECEIVED = ("first_transaction_in", "last_transaction_in", "min_received", "max_received", "total_received")
+"""Columns that are known of addresses that sent, and of those that received; the others are known of all."""
+
+
+class LocalArrays(NamedTuple):
+    """A graph whose nodes are the addresses of some transactions, all of them, in their order."""
+
+    x: npt.NDArray[np.float32]  # (A, 20), or (A, 14) without a price: as `features`
+    edges: IntArray  # (2, E): row 0 sends to row 1, in the order of `build_graph`
+
+
+def local_arrays(txs: Transactions, price_usd: float | None, unit: Unit) -> LocalArrays:
+    """`features(build_graph(txs, …, price_usd), unit=unit)` and its edges; no price: no dollars.
+
+    Raises `DataError` where an address occurs in none of the transactions: it would be no node.
+    """
+    require_all_occur(txs)
+    flows = transfers(txs, "proportional", "gross")
+    rows = edge_rows(flows, txs.num_addresses, full=False)
+    columns, known = _local_columns(flows, rows, txs.num_addresses)
+    scaled: dict[str, Floats] = {}
+    satoshi, dollars = SATOSHI_PER[unit], None if price_usd is None else price_usd / SATOSHI_PER_BITCOIN
+    for names, there in known:
+        units = [columns[name] / satoshi if name in AMOUNT_COLUMNS else columns[name] for name in names]
+        wanted = dict(zip(names, units, strict=True))
+        if dollars is not None:
+            wanted |= {f"{name}_usd": columns[name] * dollars for name in names if name in AMOUNT_COLUMNS}
+        scaled |= dict(zip(wanted, _local_scaled(np.stack(list(wanted.values())), there), strict=True))
+    order = [*NODE_FEATURES, *(f"{name}_usd" for name in NODE_FEATURES if f"{name}_usd" in scaled)]
+    x = np.empty((txs.num_addresses, len(order)), dtype=np.float32)
+    for position, name in enumerate(order):
+        x[:, position] = scaled[name]
+    return LocalArrays(x, np.stack([rows.a, rows.b]))
+
+
+def require_all_occur(txs: Transactions) -> None:
+    """Raise `DataError` where an address occurs in none of the transactions."""
+    missing = int((~_occurring(txs)).sum())
+    if missing:
+        problem = f"{missing} of a piece occur in none of its transactions"
+        raise DataError(txs.source, "addresses", problem, "cut pieces by `select` or `sample_around`")
+
+
+Known = list[tuple[tuple[str, ...], npt.NDArray[np.bool_]]]
+
+
+def _local_columns(flows: Transfers, rows: Edges, number: int) -> tuple[dict[str, Floats], Known]:
+    """The node columns of the paper's table, and which of them are known of whom."""
+    columns: dict[str, IntArray] = {}
+    for side, verb, end in (("out", "sent", rows.a), ("in", "received", rows.b)):
+        degree, total, first, last, _, _, value = _per_node(end, rows, number)
+        columns |= {f"degree_{side}": degree, f"total_transaction_{side}": total}
+        columns |= {f"first_transaction_{side}": first, f"last_transaction_{side}": last, f"total_{verb}": value}
+    columns |= {"min_sent": rows.least_of_sender, "max_sent": rows.most_of_sender}
+    columns["min_received"], columns["max_received"] = received_extremes(flows, number, full=False)
+    always = tuple(name for name in NODE_FEATURES if name not in SENT + RECEIVED)
+    known: Known = [
+        (always, np.ones(number, dtype=bool)),
+        (SENT, columns["degree_out"] > 0),
+        (RECEIVED, columns["degree_in"] > 0),
+    ]
+    return {name: values.astype(np.float64) for name, values in columns.items()}, known
+
+
+def _local_scaled(values: Floats, known: npt.NDArray[np.bool_]) -> Floats:
+    """`scale_column` of every row of (columns, A), known of the same addresses; 0 elsewhere."""
+    out = np.zeros_like(values)
+    if not known.any():
+        return out
+    logs = np.log1p(values[:, known])
+    low, high = np.percentile(logs, PERCENTILES, axis=1)
+    level = high - low <= 1e-12 * np.maximum(np.abs(low), 1.0)  # equal but for rounding
+    low, high = np.where(level, logs.min(axis=1), low), np.where(level, logs.max(axis=1), high)
+    some = high != low
+    out[np.ix_(some, known)] = (logs[some] - low[some, None]) / (high - low)[some, None]
+    return out
+
+
+def feature_shift(graphs: Mapping[str, AddressGraph], unit: Unit = "bitcoin") -> pd.DataFrame:
+    """Per column of `features`: how far two graphs lie apart `before` and `after` scaling, and the column's `kind`.
+
+    The distance is Wasserstein's, after the logarithm, in units of a graph's own 5–95 % range, over the nodes that have
+    a value; the median over pairs of graphs. NaN where no two graphs have values. `kind`: block numbers, amounts (in
+    `unit`), counts, and, where every graph knows its price, dollars.
+    """
+    usd = all(graph.meta.get("price_usd") is not None for graph in graphs.values())
+    scaled = {name: features(graph, usd=usd, unit=unit) for name, graph in graphs.items()}
+    columns = feature_names(usd=usd)
+    rows = [_shift(graphs, scaled, column, position, unit) for position, column in enumerate(columns)]
+    table = pd.DataFrame(rows, index=columns, columns=["before", "after"])
+    return table.assign(kind=[_kind(column) for column in columns])
+
+
+def dollar_correlations(graph: AddressGraph) -> pd.DataFrame:
+    """Pearson's correlation of each scaled dollar column with its twin, one row per amount, one column per unit.
+
+    Over the nodes that have a value: where it is missing both twins are 0, which says nothing. Ranks always agree; what
+    is measured is how differently the two bend the same order. NaN without a price, or where a column is constant.
+    """
+    units = get_args(Unit)
+    table = pd.DataFrame(np.nan, index=pd.Index(AMOUNT_COLUMNS, name="amount"), columns=list(units))
+    if graph.meta.get("price_usd") is None:
+        return table
+    names = feature_names()
+    for unit in units:
+        scaled = features(graph, usd=True, unit=unit).astype(np.float64)
+        for amount in AMOUNT_COLUMNS:
+            known = graph.nodes[amount].notna().to_numpy()
+            twins = [scaled[known, names.index(name)] for name in (amount, f"{amount}_usd")]
+            if all(len(values) and np.ptp(values) > 0 for values in twins):
+                table.loc[amount, unit] = np.corrcoef(*twins)[0, 1]
+    return table
+
+
+def _shift(
+    graphs: Mapping[str, AddressGraph], scaled: Mapping[str, FloatArray], column: str, position: int, unit: Unit
+) -> tuple[float, float]:
+    raw = {name: graph.nodes[column.removesuffix("_usd")].to_numpy(dtype=float) for name, graph in graphs.items()}
+    known = {name: ~np.isnan(values) for name, values in raw.items() if not np.isnan(values).all()}
+    logs = {name: np.log1p(raw[name][rows] * _per_satoshi(graphs[name], column, unit)) for name, rows in known.items()}
+    ranges = [np.ptp(np.percentile(values, [5, 95])) or np.ptp(values) for values in logs.values()]
+    spread = float(np.median(ranges)) if ranges else 0.0
+    pairs = list(combinations(known, 2))
+    if not pairs or not spread:
+        return float("nan"), float("nan")
+    after = {name: scaled[name][rows, position].astype(np.float64) for name, rows in known.items()}
+    return (
+        float(np.median([wasserstein_distance(logs[i], logs[j]) / spread for i, j in pairs])),
+        float(np.median([wasserstein_distance(after[i], after[j]) for i, j in pairs])),
+    )
+
+
+def _per_satoshi(graph: AddressGraph, column: str, unit: Unit) -> float:
+    """What the values of a column are multiplied by before the logarithm."""
+    if column.endswith("_usd"):
+        return float(graph.meta["price_usd"]) / SATOSHI_PER["bitcoin"]
+    return 1 / SATOSHI_PER[unit] if column in AMOUNT_COLUMNS else 1.0
+
+
+def _kind(column: str) -> str:
+    if column.startswith(("first", "last")):
+        return "block numbers"
+    if column.endswith("_usd"):
+        return "dollars"
+    return "amounts" if column in AMOUNT_COLUMNS else "counts"

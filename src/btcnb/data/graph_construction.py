@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from btcnb.data._transfers import Edges, Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
-from btcnb.data.address_graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.checks import positive
+from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import Interval, first_and_last, price_near
 from btcnb.data.transactions import Transactions
+from btcnb.data.transfers import Edges, Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
 from btcnb.errors import DataError
 from btcnb.gates import choice, flag, instance
 

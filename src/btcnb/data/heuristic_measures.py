@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.against_owners import against_owners
 from btcnb.data.change_votes import (
     change_votes,
     freshness,
@@ -22,10 +21,11 @@ from btcnb.data.change_votes import (
     true_change,
     vote_scores,
 )
-from btcnb.data.collapses import marked
-from btcnb.data.entity_pairs import COUNTS, entity_counts, interval_config
-from btcnb.data.false_merges import where_false_merges_come_from
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
+from btcnb.data.judging.collapse import marked
+from btcnb.data.judging.entity_pairs import COUNTS, entity_counts, interval_config
+from btcnb.data.judging.links import where_false_merges_come_from
+from btcnb.data.judging.owners import against_owners
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypedDict
 
+import numpy as np
+import numpy.typing as npt
+
 from btcnb.data.checks import whole
 
 SATOSHI_PER_BITCOIN = 100_000_000
@@ -52,3 +55,15 @@ def price_near(block: int) -> float | None:
     """USD for one bitcoin at the start of the paper's interval that holds the block, else None."""
     inside = (split.price_usd for split in SPLITS.values() if 0 <= block - split.start_block <= BLOCKS)
     return next(inside, None)
+
+
+FIRST_SUBSIDY = 50 * 100_000_000
+"""Satoshi of a block's subsidy before the first halving."""
+HALVING = 210_000
+"""Blocks after which the subsidy halves, on the main chain."""
+
+
+def subsidy(blocks: npt.ArrayLike, halving: int = HALVING) -> npt.NDArray[np.int64]:
+    """New satoshi that a block of each height may pay to its miner; the reward halves every `halving` blocks."""
+    halvings = np.asarray(blocks, dtype=np.int64) // halving
+    return np.right_shift(np.int64(FIRST_SUBSIDY), np.minimum(halvings, 63))

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.address_graph import AddressGraph
 from btcnb.data.checks import MOST, ids, whole
+from btcnb.data.graph import AddressGraph
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import choice, flag, instance
 

@@ -19,8 +19,7 @@ from numba import njit
 
 from btcnb.data.checks import MOST, whole
 from btcnb.data.intervals import Interval, first_and_last
-from btcnb.data.pieces import Cutter, Piece
-from btcnb.data.transactions import IntArray, Transactions
+from btcnb.data.transactions import Cutter, IntArray, Piece, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import flag, instance
 

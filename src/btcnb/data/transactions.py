@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data._select import kept_rows, mask_of
-from btcnb.data.contract import (
+from btcnb.data.tables import (
     INPUT_COLUMNS,
     OUTPUT_COLUMNS,
     SCRIPT_TYPES,
@@ -28,7 +27,7 @@ from btcnb.data.contract import (
     texts,
     writable,
 )
-from btcnb.errors import DataError
+from btcnb.errors import DataError, ParameterError
 
 __all__ = ["INPUT_COLUMNS", "OUTPUT_COLUMNS", "SCRIPT_TYPES", "TRANSACTION_COLUMNS", "UNKNOWN", "Transactions", "Truth"]
 
@@ -270,3 +269,139 @@ def _table(table: pd.DataFrame, columns: dict[str, str], source: str, name: str)
         return pd.DataFrame({column: pd.Series(passed[column], dtype=kind) for column, kind in columns.items()})  # type: ignore[call-overload]
     except (ValueError, UnicodeError) as error:
         raise DataError(source, name, f"does not make a table ({error})", "fix the columns") from error
+
+
+Mask = npt.NDArray[np.bool_]
+
+
+def mask_of(keep: Any, number: int) -> Mask:
+    """Ids, or a mask, of `number` things as a mask."""
+    try:
+        wanted = np.asarray(keep)
+    except ValueError:
+        wanted = np.asarray([keep], dtype=object)  # ragged: refused below
+    if wanted.dtype == bool:
+        if wanted.shape != (number,):
+            raise ParameterError(f"keep: a mask of shape {wanted.shape} does not fit {number} transactions.")
+        return wanted
+    if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0 or wanted.max() >= number):
+        raise ParameterError(f"keep: transaction ids must lie in 0..{number - 1}.")
+    mask = np.zeros(number, dtype=bool)
+    mask[wanted.astype(np.int64)] = True
+    return mask
+
+
+def kept_rows(
+    transactions: pd.DataFrame, inputs: pd.DataFrame, outputs: pd.DataFrame, num_addresses: int, mask: Mask
+) -> tuple[pd.DataFrame, pd.DataFrame, Mask]:
+    """Inputs and outputs of the transactions in `mask` (T,), renumbered, and the mask (A,) of the addresses in use."""
+    kept_outputs = mask[outputs["tx"].to_numpy()]
+    new_output = _renumbering(kept_outputs)
+    parents, hashes = outputs["tx"].to_numpy(), transactions["hash"].to_numpy(dtype=object)
+    inputs = inputs[mask[inputs["tx"].to_numpy()]].reset_index(drop=True)
+    outputs = outputs[kept_outputs].reset_index(drop=True)
+    used = np.zeros(num_addresses + 1, dtype=bool)  # the last slot catches address -1
+    used[inputs["address"].to_numpy()] = True
+    used[outputs["address"].to_numpy()] = True
+    used = used[:-1]
+
+    old_spent = inputs["spent_output"].to_numpy()
+    inputs["spent_output"] = spent = new_output[old_spent]
+    lost = (old_spent >= 0) & (spent < 0)
+    if lost.any():
+        told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
+        told[lost] = hashes[parents[old_spent[lost]]]
+        inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
+    new_tx, new_address = _renumbering(mask), _renumbering(used)
+    for table in (inputs, outputs):
+        table["tx"] = new_tx[table["tx"].to_numpy()]
+        table["address"] = new_address[table["address"].to_numpy()]
+    return inputs, outputs, used
+
+
+def rows_of(starts: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the given groups, and for each row the place of its group in `groups`.
+
+    starts: CSR offsets, the rows of group g are starts[g]:starts[g+1]. Costs what the groups hold, not the table.
+    """
+    length = starts[groups + 1] - starts[groups]
+    position = np.repeat(np.arange(len(groups)), length)
+    within = np.arange(len(position)) - np.repeat(np.cumsum(length) - length, length)
+    return starts[groups][position] + within, position
+
+
+def _renumbering(mask: Mask) -> IntArray:
+    """Old id -> new id, -1 for what falls away; the last slot stands for -1, "outside"."""
+    return np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)
+
+
+class Piece(NamedTuple):
+    """Some transactions as a chain of their own; ids in `txs` are positions in the two arrays."""
+
+    txs: Transactions
+    transactions: IntArray  # ids in the whole chain, ascending
+    addresses: IntArray  # ids in the whole chain, ascending
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """The whole chain, prepared once so that many small selections are cheap."""
+
+    txs: Transactions
+    in_start: IntArray  # (T+1,)
+    out_start: IntArray  # (T+1,)
+    maker: IntArray  # per output row: the transaction that makes it
+    hashes: npt.NDArray[Any]  # (T,)
+
+    @classmethod
+    def of(cls, txs: Transactions) -> Cutter:
+        return cls(
+            txs,
+            txs.input_offsets(),
+            txs.output_offsets(),
+            txs.outputs["tx"].to_numpy(),
+            txs.transactions["hash"].to_numpy(dtype=object),
+        )
+
+    def cut(self, ids: IntArray) -> Piece:
+        """`txs.select(ids)` and what its ids were; `ids` are ascending and distinct."""
+        in_rows, in_tx = rows_of(self.in_start, ids)
+        out_rows, out_tx = rows_of(self.out_start, ids)
+        inputs = self.txs.inputs.take(in_rows).reset_index(drop=True)
+        outputs = self.txs.outputs.take(out_rows).reset_index(drop=True)
+        used = np.unique(np.append(inputs["address"].to_numpy(), outputs["address"].to_numpy()))
+        used = used[used >= 0]
+        for table, tx in ((inputs, in_tx), (outputs, out_tx)):
+            table["tx"] = tx
+            table["address"] = _places(used, table["address"].to_numpy())
+        self._tie(inputs, out_rows)
+        truth = self.txs.truth
+        own: Any = used  # `Truth.select` takes ascending ids as well as masks
+        chosen: Any = ids
+        piece = replace(
+            self.txs,
+            transactions=self.txs.transactions.take(ids).reset_index(drop=True),
+            inputs=inputs,
+            outputs=outputs,
+            addresses=self.txs.addresses[used],
+            truth=None if truth is None else truth.select(own, chosen),
+        )
+        return Piece(piece, ids, used)
+
+    def _tie(self, inputs: pd.DataFrame, out_rows: IntArray) -> None:
+        """Renumber the spent outputs; an input whose spent output falls away gets that transaction's hash."""
+        before = inputs["spent_output"].to_numpy()
+        inputs["spent_output"] = after = _places(out_rows, before)
+        lost = (before >= 0) & (after < 0)
+        if lost.any():
+            told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
+            told[lost] = self.hashes[self.maker[before[lost]]]
+            inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
+
+
+def _places(sorted_ids: IntArray, ids: IntArray) -> IntArray:
+    """Position of each id among the sorted ones, -1 where it is not there."""
+    if not len(sorted_ids):
+        return np.full(len(ids), UNKNOWN, dtype=np.int64)
+    place = np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)
+    return np.where(sorted_ids[place] == ids, place, UNKNOWN)

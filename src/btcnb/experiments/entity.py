@@ -25,8 +25,8 @@ import numpy.typing as npt
 
 from btcnb import gates
 from btcnb.data import Source, Transactions, load_transactions
-from btcnb.data.entity_pairs import EntityGraph, entity_graphs, labelled_transactions
 from btcnb.data.heuristics import heuristic_clusters
+from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, labelled_transactions
 from btcnb.errors import ParameterError
 from btcnb.experiments.entity_large import large_labels, price_and_rules
 from btcnb.experiments.entity_moser import moser_on

@@ -26,7 +26,7 @@ from btcnb.data import (
     load_graph,
     load_transactions,
 )
-from btcnb.data.union_find import UnionFind
+from btcnb.data.components import UnionFind
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.refinement import quality
 from btcnb.experiments.refiner import Refiner, refined

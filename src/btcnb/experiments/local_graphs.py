@@ -34,8 +34,8 @@ from btcnb.cluster import (
     merge_values,
 )
 from btcnb.data import Transactions, build_graph
+from btcnb.data.features import local_arrays, require_all_occur
 from btcnb.data.intervals import price_near
-from btcnb.data.local_features import local_arrays, require_all_occur
 from btcnb.learn import Encoder, PreparedGraph, disjoint_union, embed, prepare, prepare_arrays
 from meanlink.matrix import DistanceMatrix
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from btcnb import gates
 from btcnb.data import Source, Transactions, build_graph, load_transactions
-from btcnb.data.entity_pairs import interval_config
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import ParameterError
 from btcnb.experiments.mixes import PAPER_WIDTH, PROTOCOLS, Mix, draw_mixes, mixing_source, surroundings
 from btcnb.experiments.recipe import Recipe

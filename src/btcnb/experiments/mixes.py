@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from btcnb import gates, sizes
 from btcnb.data import Source, Transactions
-from btcnb.data.pieces import Piece
 from btcnb.data.sampling import Surroundings
 from btcnb.data.simulator.config import CoinJoinRates
+from btcnb.data.transactions import Piece
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from btcnb.data import Transactions, heuristic_clusters, load_transactions
 from btcnb.data.coinjoin.detect import detect_coinjoins
-from btcnb.data.entity_pairs import interval_config
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError
 from btcnb.experiments.mix_controls import transfers
 from btcnb.experiments.mix_training import (

@@ -40,7 +40,7 @@ import numpy.typing as npt
 
 from btcnb import gates
 from btcnb.data import Transactions, heuristic_clusters
-from btcnb.data.entity_pairs import interval_config
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.experiments.local_graphs import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
 from btcnb.experiments.mix_controls import Usual, dealt, payment_pairs, percentiles, rank_correlation
 from btcnb.experiments.mixes import (

@@ -13,14 +13,14 @@ import pandas as pd
 
 from btcnb import gates
 from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters
-from btcnb.data.against_owners import against_owners
 from btcnb.data.change_votes import (
     multi_input_clusters,
     permissive_clusters,
     services_together,
     true_change,
 )
-from btcnb.data.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics, pair_counts
+from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics, pair_counts
+from btcnb.data.judging.owners import against_owners
 from btcnb.errors import DataError
 from btcnb.experiments.change_forest import ChangeForest
 from btcnb.experiments.moser import ChangeDecisions, MoserClusters, moser_clusters, moser_merges

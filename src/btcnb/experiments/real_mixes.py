@@ -27,11 +27,10 @@ import pandas as pd
 from btcnb import gates
 from btcnb.data import Transactions, read_bitcoin_core, read_dumplings
 from btcnb.data.coinjoin.lists import LISTED, read_emulated
-from btcnb.data.pieces import Piece
 from btcnb.data.readers import attach_wallets
 from btcnb.data.readers.assemble import MissingOutputsWarning
 from btcnb.data.readers.files import MISSHAPEN, reading
-from btcnb.data.transactions import Truth
+from btcnb.data.transactions import Piece, Truth
 from btcnb.errors import DataError
 from btcnb.experiments.local_graphs import HEURISTICS
 from btcnb.experiments.mixes import Apart, Mix, apart, surroundings

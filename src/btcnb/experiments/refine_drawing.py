@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from btcnb.data.contract import plain
+from btcnb.data.tables import plain
 from btcnb.experiments.refine_condense import Branch, Condensed
 
 WIDTH, ROW, LABEL = 390.0, 17.0, 166.0

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from btcnb import gates
 from btcnb.data import AddressGraph, HeuristicConfig, Transactions, build_graph, heuristic_clusters, read_release
-from btcnb.data.contract import plain, writable
 from btcnb.data.intervals import price_near
 from btcnb.data.readers import READERS, RELEASE, sniff
 from btcnb.data.readers.files import UNREADABLE, Member, members, reading
 from btcnb.data.readers.release import release_splits
+from btcnb.data.tables import plain, writable
 from btcnb.errors import DataError
 
 Missing = Literal["refuse", "alone"]

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from btcnb import gates
 from btcnb.data import AddressGraph, feature_names
-from btcnb.data.contract import plain
+from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.encoder import EncoderFile, read_encoder
 from btcnb.experiments.refine_source import Material, Missing, Told, material, read_source

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from btcnb import gates
-from btcnb.data.contract import plain
 from btcnb.data.readers.files import replacing
+from btcnb.data.tables import plain
 from btcnb.errors import DataError
 from btcnb.experiments.refine_report import report
 from btcnb.experiments.refine_tool import Outcome, stage

@@ -31,7 +31,7 @@ from btcnb.cluster import (
 from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
 from btcnb.data import AddressGraph, load_graph
-from btcnb.data.chain_roles import Chain, chain_at_hand, chain_facts, chain_graph
+from btcnb.data.sources import Chain, chain_at_hand, chain_facts, chain_graph
 from btcnb.experiments.recipe import COMMUNITIES, Job, Recipe, baseline
 from btcnb.experiments.stages import TRAINING, StageTimer, coarse, community_baseline, trained
 from btcnb.learn import PreparedGraph, Run, TrainConfig, disjoint_union, embed, prepare, train

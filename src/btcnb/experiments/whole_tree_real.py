@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from btcnb.cluster import coarse_partition
 from btcnb.cluster.evaluate import evaluation
-from btcnb.data.chain_roles import chain_at_hand, chain_graph
+from btcnb.data.sources import chain_at_hand, chain_graph
 from btcnb.errors import ParameterError
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.stages import StageTimer, trained

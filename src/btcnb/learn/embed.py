@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from btcnb.data.address_graph import AddressGraph
+from btcnb.data.graph import AddressGraph
 from btcnb.errors import ParameterError
 from btcnb.learn import kernels
 from btcnb.learn.encoder import Block, Encoder, moved

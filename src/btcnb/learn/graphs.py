@@ -12,10 +12,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from btcnb.data.address_graph import AddressGraph
 from btcnb.data.features import Unit
 from btcnb.data.features import edge_features as edge_table
 from btcnb.data.features import features as node_table
+from btcnb.data.graph import AddressGraph
 from btcnb.data.landmarks import landmarks as nearness
 from btcnb.errors import DataError
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from btcnb.data.address_graph import AddressGraph
+from btcnb.data.graph import AddressGraph
 from btcnb.errors import DataError, ParameterError
 from btcnb.learn.config import Objective, TrainConfig
 from btcnb.learn.encoder import Encoder, moved

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from btcnb.data.address_graph import AddressGraph
+from btcnb.data.graph import AddressGraph
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.learn import checkpoints
 from btcnb.learn.config import VALID_STEPS, WEIGHT_DECAY, TrainConfig

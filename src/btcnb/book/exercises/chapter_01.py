@@ -9,7 +9,7 @@ import numpy as np
 
 from btcnb.book.exercises import ways
 from btcnb.book.exercises.rule import Check
-from btcnb.data.ledger_rules import subsidy
+from btcnb.data.intervals import subsidy
 
 BTC = 10**8
 

@@ -10,8 +10,8 @@ import numpy as np
 from btcnb.book.exercises import seals, ways
 from btcnb.book.exercises.rule import Check
 from btcnb.data import DEFAULT_RULES, heuristic_clusters, heuristic_merges
-from btcnb.data.against_owners import against_owners
-from btcnb.data.collapses import marked
+from btcnb.data.judging.collapse import marked
+from btcnb.data.judging.owners import against_owners
 
 
 def _deposit(answer: Any, txs: Any, config: Any) -> str:

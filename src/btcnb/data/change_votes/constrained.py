@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.checks import ids, whole
+from btcnb.data.components import UnionFind, by_first
 from btcnb.data.transactions import IntArray
-from btcnb.data.union_find import UnionFind, by_first
 from btcnb.errors import ParameterError
 
 MERGED, JOINED, BLOCKED = 0, 1, 2

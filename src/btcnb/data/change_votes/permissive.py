@@ -23,8 +23,8 @@ from btcnb.data.change_votes.two_outputs import (
     two_outputs,
     unique_index,
 )
+from btcnb.data.components import UnionFind
 from btcnb.data.transactions import IntArray, Transactions
-from btcnb.data.union_find import UnionFind
 from btcnb.errors import DataError
 from btcnb.gates import choice, instance
 

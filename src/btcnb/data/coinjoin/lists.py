@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import read_bitcoin_core, read_dumplings
 from btcnb.data.readers.assemble import FINAL_SEQUENCE, MissingOutputsWarning, assemble, raw
 from btcnb.data.readers.files import MISSHAPEN, Member, members, reading
 from btcnb.data.readers.scripts import TYPE_CODE
+from btcnb.data.tables import UNKNOWN
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError
 

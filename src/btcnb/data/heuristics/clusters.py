@@ -11,11 +11,11 @@ import pandas as pd
 
 from btcnb.data.checks import choices, whole
 from btcnb.data.coinjoin import detect_coinjoins
+from btcnb.data.components import UnionFind, by_first
 from btcnb.data.heuristics.config import HeuristicConfig
 from btcnb.data.heuristics.rules import RULES
 from btcnb.data.heuristics.view import Merges, View
 from btcnb.data.transactions import IntArray, Transactions
-from btcnb.data.union_find import UnionFind, by_first
 from btcnb.errors import DataError
 from btcnb.gates import instance
 

@@ -16,10 +16,10 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from btcnb.data.components import by_first
 from btcnb.data.heuristics.clusters import DEFAULT_RULES, heuristic_merges
 from btcnb.data.heuristics.config import HeuristicConfig
 from btcnb.data.transactions import IntArray, Transactions
-from btcnb.data.union_find import by_first
 
 
 def linked_twice(

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data._select import rows_of
-from btcnb.data.transactions import IntArray, Transactions
+from btcnb.data.transactions import IntArray, Transactions, rows_of
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.contract import (
+from btcnb.data.tables import (
     INPUT_COLUMNS,
     MAX_MONEY,
     OUTPUT_COLUMNS,

@@ -18,11 +18,11 @@ import pandas as pd
 from tqdm import tqdm
 
 from btcnb import gates
-from btcnb.data.contract import MAX_MONEY, UNKNOWN, plain
 from btcnb.data.readers import scripts
 from btcnb.data.readers.assemble import FINAL_SEQUENCE, Missing, Raw, assemble, raw
 from btcnb.data.readers.files import MISSHAPEN, Member, is_address, members, path_of, reading
 from btcnb.data.readers.node import Node, node_blocks
+from btcnb.data.tables import MAX_MONEY, UNKNOWN, plain
 from btcnb.data.transactions import Transactions, Truth
 from btcnb.errors import DataError, ParameterError
 

@@ -19,12 +19,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import scripts
 from btcnb.data.readers.assemble import FINAL_SEQUENCE, Missing, Raw, assemble
 from btcnb.data.readers.etl_columns import Columns, Side
 from btcnb.data.readers.etl_write import INPUT, OUTPUT, SCHEMA, SUFFIX, restored, sidecar_of
 from btcnb.data.readers.files import Member, members, reading
+from btcnb.data.tables import UNKNOWN
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 

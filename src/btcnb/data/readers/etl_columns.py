@@ -18,8 +18,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers import scripts
+from btcnb.data.tables import UNKNOWN
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

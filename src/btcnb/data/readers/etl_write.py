@@ -19,8 +19,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers.files import MISSHAPEN, Member, path_of, reading, replacing
+from btcnb.data.tables import UNKNOWN
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 from btcnb.errors import ParameterError
 from btcnb.gates import flag, instance

@@ -29,7 +29,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from btcnb.data.contract import plain
+from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 
 MAX_RATIO = 50

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from btcnb.data.contract import UNKNOWN
 from btcnb.data.readers.files import Member, members, reading
+from btcnb.data.tables import UNKNOWN
 from btcnb.data.transactions import Transactions, Truth
 from btcnb.errors import DataError
 from btcnb.gates import instance

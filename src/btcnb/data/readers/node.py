@@ -21,8 +21,8 @@ from urllib3.exceptions import HTTPError, MaxRetryError, NameResolutionError
 from urllib3.util import Retry
 
 from btcnb import gates
-from btcnb.data.contract import plain
 from btcnb.data.readers.files import MISSHAPEN, Member, path_of, replacing
+from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 
 T = TypeVar("T")

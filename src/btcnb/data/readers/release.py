@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pc
 
-from btcnb.data.address_graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
+from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.intervals import price_near
 from btcnb.data.readers.files import UNREADABLE, Member, members, path_of, reading, replacing
 from btcnb.errors import DataError, ParameterError

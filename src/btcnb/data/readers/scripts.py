@@ -20,7 +20,7 @@ from embit import bech32
 from embit.base58 import B58_DIGITS
 from embit.networks import NETWORKS as PREFIXES
 
-from btcnb.data.contract import SCRIPT_TYPES
+from btcnb.data.tables import SCRIPT_TYPES
 
 Bytes = npt.NDArray[np.uint8]
 

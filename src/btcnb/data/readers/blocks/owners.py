@@ -13,11 +13,11 @@ from hashlib import sha256
 
 from embit.hashes import double_sha256, ripemd160
 
-from btcnb.data.contract import MAX_MONEY
 from btcnb.data.readers.blocks.chain import Head, compact
 from btcnb.data.readers.blocks.files import content, records, unmask
 from btcnb.data.readers.files import Member
 from btcnb.data.readers.scripts import Network, is_key
+from btcnb.data.tables import MAX_MONEY
 from btcnb.errors import DataError
 
 P2SH_FROM = 1_333_238_400

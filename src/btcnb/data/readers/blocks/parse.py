@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.contract import MAX_MONEY
 from btcnb.data.readers.blocks.chain import Head
 from btcnb.data.readers.blocks.files import HEADER, Bytes
+from btcnb.data.tables import MAX_MONEY
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from btcnb.data.contract import UNKNOWN
-from btcnb.data.ledger_rules import subsidy
+from btcnb.data.intervals import subsidy
 from btcnb.data.readers import scripts
 from btcnb.data.readers.assemble import Missing, Raw, assemble, report_missing
 from btcnb.data.readers.blocks.chain import Head, Placed, choose, compact, scan
@@ -22,6 +21,7 @@ from btcnb.data.readers.blocks.owners import P2SH_FROM, UndoFile, script_of_unlo
 from btcnb.data.readers.blocks.parse import Parsed, parse
 from btcnb.data.readers.files import Member, path_of
 from btcnb.data.readers.scripts import NETWORKS, Network
+from btcnb.data.tables import UNKNOWN
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import choice, flag

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.contract import require
+from btcnb.data.tables import require
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]

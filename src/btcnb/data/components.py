@@ -41,3 +41,10 @@ class UnionFind:
 def by_first(labels: npt.NDArray[np.integer]) -> IntArray:
     """Renumber labels 0..k-1 by first appearance, so that equal partitions have equal arrays."""
     return pd.factorize(labels)[0].astype(np.int64)
+
+
+def components(size: int, a: npt.ArrayLike, b: npt.ArrayLike) -> IntArray:
+    """The partition of 0..size-1 that the merges a[i], b[i] make: labels 0..k-1, numbered by their lowest member."""
+    merges = UnionFind(size)
+    merges.union(a, b)
+    return merges.labels()

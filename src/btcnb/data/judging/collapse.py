@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.against_owners import components
+from btcnb.data.components import components
 from btcnb.data.transactions import Transactions
 
 IntArray = npt.NDArray[np.int64]

@@ -1,0 +1,1 @@
+"""Judging links, clusters and labels against known owners and public names."""
