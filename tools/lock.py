@@ -1,15 +1,16 @@
 """Write requirements.lock: every package that the book needs, pinned, with the digest of every file that may come.
 
-    python -m venv /tmp/lock && /tmp/lock/bin/pip install uv     # the resolver, in an environment of its own
-    PATH=/tmp/lock/bin:$PATH python tools/lock.py                # new digests, and new packages of pyproject.toml
-    PATH=/tmp/lock/bin:$PATH python tools/lock.py --upgrade      # newer versions of what pyproject.toml does not pin
+    python -m venv /tmp/lock && /tmp/lock/bin/pip install uv packaging  # the resolver, in an environment of its own
+    PATH=/tmp/lock/bin:$PATH python tools/lock.py                       # new digests, new packages of pyproject.toml
+    PATH=/tmp/lock/bin:$PATH python tools/lock.py --upgrade             # the newest versions in its ranges
 
 The resolution is universal: one file for Linux and macOS and every Python that pyproject.toml allows, with digests of
-all wheels and source archives that the index lists (uv reads UV_INDEX_URL; without it, the public index). Versions stay
-as the present lock has them unless `--upgrade` is given or pyproject.toml pins another.
+all wheels and source archives that the index lists (uv reads UV_INDEX_URL; without it, the public index). A version
+stays as the present lock has it, unless `--upgrade` is given or the range in pyproject.toml excludes it. What
+environment.yml pins follows the lock.
 
 torch is special. The public builds for Linux bring CUDA, gigabytes that the book does not need; builds for CPUs only
-(2.13.0+cpu, which satisfies the pin 2.13.0) stand in other places. requirements.lock names the builds without CUDA:
+(2.13.0+cpu beside 2.13.0) stand in other places. requirements.lock names the builds without CUDA:
 macOS's, and those that `--find-links` finds in folders or pages; digests that the present lock has for the same version
 are kept. requirements-cuda.lock names the public builds for Linux and the libraries they need. tools/setup.sh installs
 the second file only where pip is offered none of the builds that the first one names.
@@ -32,8 +33,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).resolve().parents[1]
-LOCK, CUDA_LOCK = ROOT / "requirements.lock", ROOT / "requirements-cuda.lock"
+LOCK, CUDA_LOCK, CONDA = (ROOT / name for name in ("requirements.lock", "requirements-cuda.lock", "environment.yml"))
 BUILD_TOOLS = ("setuptools", "wheel")  # tools/setup.sh installs btcnb itself without build isolation
 CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 HEAD = "# {what} Written by tools/lock.py, which tells how; do not edit.\n"
@@ -78,12 +81,12 @@ def resolve(project: dict[str, Any], kept: dict[str, Pin]) -> list[dict[str, Any
         constraints, tools, out = (Path(folder, name) for name in ("constraints.txt", "tools.txt", "pylock.toml"))
         constraints.write_text("".join(f"{pin.name}=={pin.version}\n" for pin in kept.values()))
         tools.write_text("\n".join(BUILD_TOOLS))
-        wanted = Path(folder, "wanted.txt")
-        wanted.write_text("\n".join(_wanted(project)))
+        listed = Path(folder, "wanted.txt")
+        listed.write_text("\n".join(map(str, wanted(project))))
         command = [
             uv, "pip", "compile", "--quiet", "--universal", "--format", "pylock.toml",
             "--python-version", project["requires-python"].removeprefix(">="),
-            "--constraints", str(constraints), "--output-file", str(out), str(wanted), str(tools),
+            "--constraints", str(constraints), "--output-file", str(out), str(listed), str(tools),
         ]  # fmt: skip
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -113,15 +116,15 @@ def listed(place: str) -> Iterator[tuple[str, str]]:
         yield unquote(name), digest
 
 
-def builds(wanted: Pin, places: list[str]) -> set[str]:
+def builds(pin: Pin, places: list[str]) -> set[str]:
     """Digests of the builds for CPUs (`2.13.0+cpu`) of a pinned package in `places`."""
-    of_this = re.compile(rf"{re.escape(wanted.name)}-{re.escape(wanted.version)}\+cpu-.*\.whl")
+    of_this = re.compile(rf"{re.escape(pin.name)}-{re.escape(pin.version)}\+cpu-.*\.whl")
     return {digest for place in places for name, digest in listed(place) if of_this.fullmatch(name)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write requirements.lock and requirements-cuda.lock.")
-    parser.add_argument("--upgrade", action="store_true", help="let versions that pyproject.toml does not pin move")
+    parser.add_argument("--upgrade", action="store_true", help="take the newest versions in the ranges")
     parser.add_argument(
         "--find-links",
         action="append",
@@ -133,8 +136,9 @@ def main() -> None:
     old = read_pins(LOCK.read_text()) if LOCK.exists() else {}
     old_cuda = read_pins(CUDA_LOCK.read_text()) if CUDA_LOCK.exists() else {}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    pinned = {normal(entry.split("==")[0]) for entry in _wanted(project)}
-    stay = {name: entry for name, entry in (old_cuda | old).items() if name not in pinned and not options.upgrade}
+    ranges = {normal(entry.name): entry.specifier for entry in wanted(project)}
+    fit = {name: pin for name, pin in (old_cuda | old).items() if name not in ranges or pin.version in ranges[name]}
+    stay = {} if options.upgrade else fit
 
     packages = {normal(entry["name"]): entry for entry in resolve(project, stay)}
     torch = packages.pop("torch")
@@ -148,12 +152,20 @@ def main() -> None:
     book = {name: entry for name, entry in pins.items() if name not in cuda}
     write(LOCK, "Every package the book needs.", book | {"torch": plain})
     write(CUDA_LOCK, "torch with CUDA, for Linux where no build for CPUs is offered.", cuda | {"torch": public})
+    CONDA.write_text(conda(CONDA.read_text(), project, book | {"torch": plain}))
 
 
-def _wanted(project: dict[str, Any]) -> list[str]:
-    """All dependencies but meanlink, which stands in this repository."""
-    listed = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
-    return [entry for entry in listed if not entry.startswith("meanlink")]
+def wanted(project: dict[str, Any]) -> list[Requirement]:
+    """All dependencies, extras included, but meanlink, which stands in this repository."""
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    entries = [Requirement(entry) for group in groups for entry in group]
+    return [entry for entry in entries if entry.name != "meanlink"]
+
+
+def conda(text: str, project: dict[str, Any], pins: dict[str, Pin]) -> str:
+    """environment.yml with the lock's version of every dependency in pyproject.toml."""
+    lines = [f"      - {entry.name}=={pins[normal(entry.name)].version}\n" for entry in wanted(project)]
+    return re.sub(r"(?<=  - pip:\n)(      - [^-\n].*\n)+", "".join(lines), text)
 
 
 def write(path: Path, what: str, pins: dict[str, Pin]) -> None:

@@ -37,7 +37,7 @@ if [ "$(uname -s)" = Linux ]; then
         install --require-hashes --requirement requirements-cuda.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
 fi
 install --require-hashes --requirement requirements.lock || { tail -n 5 "$log" >&2; fail "$broken"; }
-install --no-build-isolation --editable packages/meanlink --editable . ||
+install --no-build-isolation --editable packages/meanlink --editable ".[book,dask,dev]" ||
     { tail -n 5 "$log" >&2; fail "btcnb itself could not be installed: the last lines are above, all of it is in $log."; }
 "$venv/bin/python" -m pip check --disable-pip-version-check >>"$log" 2>&1 ||
     { tail -n 5 "$log" >&2; fail "the installed packages do not fit together: the last lines are above; requirements.lock may have to be made again, see tools/lock.py."; }

@@ -91,3 +91,12 @@ def test_a_command_that_computes_nothing_loads_nothing_heavy(command: str) -> No
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_library_that_is_not_installed_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "btcnb.build.notebooks", raising=False)
+    monkeypatch.setitem(sys.modules, "jupytext", None)  # as if it were not there
+    assert main(["chapters"]) == 1
+    assert "pip install 'btcnb[book]'" in capsys.readouterr().err

@@ -1,18 +1,22 @@
 """One set of versions: pyproject.toml, requirements.lock and environment.yml may not drift apart."""
 
+import os
 import re
 import runpy
+import shutil
 import subprocess
+import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
+TOOL = runpy.run_path(str(ROOT / "tools" / "lock.py"))
 LOCKS = ("requirements.lock", "requirements-cuda.lock")
 
 
@@ -48,34 +52,98 @@ def test_the_lock_names_no_index(name: str) -> None:
 
 
 def test_the_tool_reads_back_what_it_writes() -> None:
-    tool = runpy.run_path(str(ROOT / "tools" / "lock.py"))
     for name in LOCKS:
         text = (ROOT / name).read_text()
         head = text.splitlines(keepends=True)[0]
-        assert head + "".join(f"{pin}\n" for pin in tool["read_pins"](text).values()) == text
+        assert head + "".join(f"{pin}\n" for pin in TOOL["read_pins"](text).values()) == text
 
 
-def test_what_is_installed_here_is_what_the_lock_names(lock: dict[str, str]) -> None:
-    names = _pins(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
-    assert {name: version(name).split("+")[0] for name in names} == {name: lock[name] for name in names}
-
-
-def test_pyproject_names_the_versions_of_the_lock(lock: dict[str, str]) -> None:
+@pytest.fixture(scope="module")
+def wanted() -> list[Requirement]:
+    """All that pyproject.toml asks for, extras included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
-    wanted = [each for each in wanted if not each.startswith("meanlink")]  # stands in this repository
-    pins = _pins(wanted)
-    assert len(pins) == len(wanted), "every dependency is pinned with =="
-    assert pins == {name: lock[name] for name in pins}
+    found: list[Requirement] = TOOL["wanted"](project)
+    return found
 
 
-def test_the_conda_environment_names_the_same_versions(lock: dict[str, str]) -> None:
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
-    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
-    pins = _pins(pip)
+def test_the_lock_lies_in_the_ranges_and_is_what_is_installed(lock: dict[str, str], wanted: list[Requirement]) -> None:
+    assert [entry for entry in wanted if lock[TOOL["normal"](entry.name)] not in entry.specifier] == []
+    here = {entry.name: version(entry.name).split("+")[0] for entry in wanted}
+    assert here == {entry.name: lock[TOOL["normal"](entry.name)] for entry in wanted}
+
+
+def test_only_what_is_known_to_break_has_an_upper_bound(wanted: list[Requirement]) -> None:
+    """So the package installs beside newer NumPy, pandas and torch."""
+    bounded = {entry.name for entry in wanted for each in entry.specifier if each.operator != ">="}
+    assert bounded == {"jupyter-book", "sphinx-book-theme", "pydata-sphinx-theme"}
+    assert [entry.name for entry in wanted if not any(each.operator in (">=", "==") for each in entry.specifier)] == []
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert pins == _pins(project["dependencies"] + project["optional-dependencies"]["dev"])
-    assert pins == {name: lock[name] for name in pins}
+    assert not bounded & {Requirement(entry).name for entry in project["dependencies"]}
+
+
+def test_the_conda_environment_is_what_the_tool_writes(lock: dict[str, str], wanted: list[Requirement]) -> None:
+    text = (ROOT / "environment.yml").read_text()
+    pip = next(entry["pip"] for entry in yaml.safe_load(text)["dependencies"] if isinstance(entry, dict))
+    assert _pins(pip) == {TOOL["normal"](each.name): lock[TOOL["normal"](each.name)] for each in wanted}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = TOOL["read_pins"]((ROOT / "requirements.lock").read_text())
+    assert TOOL["conda"](text.replace("numpy==", "numpy==1."), project, pins) == text
+
+
+def test_pip_takes_the_conda_environment_and_finds_everything_installed(tmp_path: Path) -> None:
+    """The lines become a requirements file, which knows few of pip's options; ranges and pins fit together."""
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
+    file = tmp_path / "requirements.txt"
+    file.write_text("".join(f"{line}\n" for line in entries if not line.startswith("--editable")))
+    copies = [_copy(ROOT / where, tmp_path / where) for where in (".", "packages/meanlink")]
+    with file.open("a") as lines:
+        lines.writelines(f"--editable {copy}\n" for copy in copies)
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-build-isolation"]
+    done = subprocess.run([*command, "-r", str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"Would install (.*)", done.stdout) in ([], ["btcnb-0.1.0 meanlink-0.1.0"])
+
+
+def _copy(package: Path, to: Path) -> Path:
+    """A package as it is published, without what a build of it leaves behind."""
+    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    shutil.copytree(package / "src", to / "src", ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(package / name, to / name)
+    return to
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "works"),
+    [
+        (
+            ".",
+            "btcnb",
+            "from btcnb.paper import claims, table; from btcnb.experiments.encoder import read_encoder; "
+            "from btcnb.data import SimulationConfig; import btcnb.book, btcnb.build.cli; "
+            "claims(), table('hyperparameters'), SimulationConfig.preset('tiny', seed=1), read_encoder()",
+        ),
+        ("packages/meanlink", "meanlink", "meanlink.MeanLinkage"),  # to link something is to compile for a minute
+    ],
+)
+def test_a_wheel_holds_every_file_and_works_outside_of_the_tree(
+    tmp_path: Path, where: str, name: str, works: str
+) -> None:
+    copy, site = _copy(ROOT / where, tmp_path / "copy"), tmp_path / "site"
+    files = {path.relative_to(copy / "src").as_posix() for path in (copy / "src").rglob("*") if path.is_file()}
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
+    subprocess.run([*build, str(copy)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    shutil.rmtree(copy)
+    with zipfile.ZipFile(wheel) as held:
+        assert {item for item in held.namelist() if ".dist-info/" not in item} == files
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", str(site), str(wheel)], check=True)
+    code = f"import {name}; {works}; print({name}.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(site), "BTCNB_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == str(site / name / "__init__.py"), done.stderr
 
 
 def _setup(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -149,7 +217,7 @@ def _calls(tmp_path: Path, offered: str) -> list[str]:
 def test_digests_are_enforced_and_nothing_is_resolved(tmp_path: Path) -> None:
     assert _calls(tmp_path, offered="yes") == [
         "--require-hashes --requirement requirements.lock",
-        "--no-build-isolation --editable packages/meanlink --editable .",
+        "--no-build-isolation --editable packages/meanlink --editable .[book,dask,dev]",
     ]
     probe = (tmp_path / "venv" / "torch-cpu.txt").read_text().replace("\\\n", " ").split()
     assert re.fullmatch(r"torch==[0-9.]+\+cpu", probe[0])
@@ -160,7 +228,7 @@ def test_where_no_build_for_cpus_is_offered_the_public_one_comes_with_its_librar
     assert _calls(tmp_path, offered="no") == [
         "--require-hashes --requirement requirements-cuda.lock",
         "--require-hashes --requirement requirements.lock",
-        "--no-build-isolation --editable packages/meanlink --editable .",
+        "--no-build-isolation --editable packages/meanlink --editable .[book,dask,dev]",
     ]
 
 

@@ -69,6 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         say(without_credentials(str(error)))
         return USAGE if isinstance(error, UsageError | ParameterError) else FAILED
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in ("btcnb", "meanlink"):
+            raise
+        say(f"{error.name} is not installed; `pip install 'btcnb[book]'` brings what the book is built with.")
+        return FAILED
     except OSError as error:
         say(_sentence(error))
         return FAILED
