@@ -25,8 +25,8 @@ from btcnb.cluster import CUTS, cut_silhouette, flat, linkage, refine
 from btcnb.data import Source, build_graph, heuristic_clusters, load_transactions
 from btcnb.data.judging.entity_pairs import entity_graphs, interval_config
 from btcnb.experiments import recipe, trained
-from btcnb.experiments.entity import INTERVAL, entity_trial, judged_source
-from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES
+from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES
+from btcnb.experiments.pairs import INTERVAL, entity_trial, judged_source
 from btcnb.experiments.sweep.work import ONE_THREAD, one_thread
 from btcnb.learn import embed
 

@@ -33,11 +33,9 @@ from btcnb import book
 from btcnb.data import Source, Transactions, attach_labels, load_transactions
 from btcnb.data.change_votes import multi_input_clusters, services_together
 from btcnb.data.readers.blocks import read_blocks
-from btcnb.experiments.change_forest import ForestConfig, OutputRows, fit_forest, labelled_rows, train_forest
-from btcnb.experiments.change_scores import scored
+from btcnb.experiments.change_forest import ForestConfig, OutputRows, fit_forest, labelled_rows, scored, train_forest
 from btcnb.experiments.moser import change_decisions, moser_merges
-from btcnb.experiments.moser_measure import TEACHERS, forest_numbers
-from btcnb.experiments.moser_votes import counted, pooled_scores, vote_numbers
+from btcnb.experiments.moser_measure import TEACHERS, counted, forest_numbers, pooled_scores, vote_numbers
 from btcnb.store.keys import commit
 
 BLOCKS, LABELS = "mainnet-blocks", "labels/btc_labels.csv.gz"

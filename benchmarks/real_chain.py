@@ -21,16 +21,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import real_graph
 from _measure import RESULTS
+from real_graph import look_up, service_pairs, services_of
 
 from btcnb import book
 from btcnb.data import ROLES, HeuristicConfig, Source, load_graph, read_labels
 from btcnb.data.sources import Chain, chain_at_hand, chain_facts, chain_graph, chain_transactions, shared_between
-from btcnb.experiments import real_facts, recipe
+from btcnb.experiments import recipe
 from btcnb.experiments.encoder import read_encoder
-from btcnb.experiments.real_merges import look_up, service_pairs, services_of
 from btcnb.experiments.recipe import baseline
-from btcnb.experiments.refine_tool import Outcome, Request, refine_source
+from btcnb.experiments.tool.run import Outcome, Request, refine_source
 from btcnb.experiments.transfer import encoder_of
 
 SEED = 1
@@ -61,10 +62,10 @@ def test_graph(chain: Chain) -> dict[str, Any]:
     """Structure, homophily and trivial scores of the real test graph, the simulated one beside it."""
     graphs = {"real": chain_graph(chain, "test"), "simulated": load_graph(Source(seed=WORLD), "test")}
     measured = {
-        "structure": real_facts.structure_facts,
-        "cluster sizes": real_facts.cluster_size_shares,
-        "homophily": real_facts.homophily_facts,
-        "trivial": real_facts.trivial_scores,
+        "structure": real_graph.structure_facts,
+        "cluster sizes": real_graph.cluster_size_shares,
+        "homophily": real_graph.homophily_facts,
+        "trivial": real_graph.trivial_scores,
     }
     return {"test": {what: {name: facts(each) for name, each in graphs.items()} for what, facts in measured.items()}}
 
@@ -77,7 +78,7 @@ def smoothness(chain: Chain) -> dict[str, Any]:
         "taught by simulation": read_encoder().model,
         "taught by real blocks": encoder_of(mine, chain, "real").model,
     }
-    return {"rayleigh": real_facts.rayleigh_facts(chain_graph(chain, "test"), models)}
+    return {"rayleigh": real_graph.rayleigh_facts(chain_graph(chain, "test"), models)}
 
 
 def all_blocks(chain: Chain) -> dict[str, Any]:

@@ -21,13 +21,12 @@ from pathlib import Path
 
 import pandas as pd
 from _measure import RESULTS
+from real_coinjoins import HALVES, MOST, REAL, Chain, Lesson, judged, lesson, real_chains, repelled_by_lists, seen
 
 from btcnb import book
 from btcnb.data import Source
-from btcnb.experiments.mix_training import repelled
-from btcnb.experiments.real_lessons import MOST, Lesson, lesson, repelled_by_lists, seen
-from btcnb.experiments.real_mixes import HALVES, REAL, Chain, judged, real_chains
 from btcnb.experiments.recipe import Recipe, recipe
+from btcnb.experiments.repulsion import repelled
 from btcnb.experiments.stages import trained
 from btcnb.experiments.tables_of_mixing import BY_LISTS, REPELLED, STANDARD
 from btcnb.learn import Encoder

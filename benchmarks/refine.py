@@ -25,11 +25,12 @@ from _measure import Run, Stage, in_child, rows, show, write
 
 import btcnb_command
 from btcnb.data import Source, Transactions, load_transactions, write_etl
-from btcnb.experiments import refine_tool, refine_write
+from btcnb.experiments.tool import run
+from btcnb.experiments.tool import write as tool_write
 
 MINUTES, GIGABYTES = 15.0, 6.0
 MOST = 1_000_000
-TOOL = (refine_tool.refine_source, refine_write.write)
+TOOL = (run.refine_source, tool_write.write)
 """What the command calls: named here so that the record knows which code it measured."""
 
 
@@ -57,7 +58,7 @@ def refined(path: str, out: str, options: list[str]) -> Run:
     seconds = time.perf_counter() - begin
     if status:
         return Run(error=f"the tool ended with status {status}")
-    told = json.loads((Path(out) / refine_write.SUMMARY).read_text(encoding="utf-8"))
+    told = json.loads((Path(out) / tool_write.SUMMARY).read_text(encoding="utf-8"))
     stages = [Stage(name, told["seconds"][name], 0.0, told["peak_mb"][name], 0.0) for name in told["seconds"]]
     stages.append(Stage("total", seconds, 0.0, max(stage.peak_mb for stage in stages), 0.0))
     recipe = {name: value for name, value in told["recipe"].items() if name != "threshold"}

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from btcnb.cluster import cut
-from btcnb.experiments.refine_tool import Outcome, Request, refine_source
-from btcnb.experiments.refine_write import summary, write
+from btcnb.experiments.tool.run import Outcome, Request, refine_source
+from btcnb.experiments.tool.write import summary, write
 
 RESULT = Path(__file__).resolve().parent.parent / "results" / "refine_real_blocks.json"
 EXAMPLES, SMALLEST, BIGGEST = 3, 8, 40

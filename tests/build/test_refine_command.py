@@ -16,7 +16,7 @@ import pytest
 import btcnb_command
 from btcnb.build import cli
 from btcnb.data import SimulationConfig, simulate, write_etl
-from btcnb.experiments import refine_tool
+from btcnb.experiments.tool import run
 
 FILES = {"flagged.csv", "partition.csv", "summary.json", "report.html"}
 
@@ -105,7 +105,7 @@ def test_an_interrupt_is_answered_in_one_sentence(
     def interrupted(*_: Any) -> None:
         raise kind
 
-    monkeypatch.setattr(refine_tool, "embed", interrupted)
+    monkeypatch.setattr(run, "embed", interrupted)
     out = tmp_path / "refined"
     assert cli.main(["refine", str(chain), "--out", str(out), "--quiet"]) == status
     assert capsys.readouterr().err.strip() == "btcnb: Interrupted; nothing was written."

@@ -19,14 +19,19 @@ from btcnb.experiments.change_forest import (
     PUBLISHED_UNIVERSAL_THRESHOLD,
     ForestConfig,
     OutputRows,
+    concave_bound,
     equal_error_threshold,
     fit_forest,
     fold_probabilities,
     gathered,
+    held_out,
+    majority,
     revealed_rows,
+    scored,
+    split,
+    tpr_at,
     train_forest,
 )
-from btcnb.experiments.change_scores import concave_bound, held_out, majority, scored, split, tpr_at
 
 SMALL = ForestConfig(trees=5)
 

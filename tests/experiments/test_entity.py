@@ -14,22 +14,22 @@ import pytest
 from btcnb.data import ROLES, Source, Transactions, Truth, load_transactions
 from btcnb.data.judging.entity_pairs import entity_counts, entity_graphs, local_heuristics, pair_counts
 from btcnb.errors import DataError, ParameterError
-from btcnb.experiments import entity as module
+from btcnb.experiments import pairs as module
 from btcnb.experiments import recipe, trained
-from btcnb.experiments.entity import (
+from btcnb.experiments.local import HEURISTICS
+from btcnb.experiments.measures import Numbers, measure
+from btcnb.experiments.pairs import (
     FURTHER,
     FURTHER_WORLD,
     HYBRID,
     INTERVAL,
     Trial,
+    counts_by_draw,
     encoder_of,
     entity_trial,
     heuristic_pairs,
     judged_source,
 )
-from btcnb.experiments.local_graphs import HEURISTICS
-from btcnb.experiments.measures import Numbers, measure
-from btcnb.experiments.pair_scores import counts_by_draw
 from btcnb.experiments.recipe import Job
 from btcnb.learn import Encoder
 
@@ -223,8 +223,7 @@ def test_a_further_clustering_is_two_rows_of_the_record(monkeypatch: pytest.Monk
 def test_moser_and_narayanan_stand_in_the_table_with_what_they_decide_in_the_whole_chain(judged: Transactions) -> None:
     """A piece's labels are those of the whole chain's decisions on its own transactions; a rival is refined too."""
     from btcnb.experiments.change_forest import ForestConfig, train_forest
-    from btcnb.experiments.moser import change_decisions
-    from btcnb.experiments.moser_trials import entity_clusterings
+    from btcnb.experiments.moser import change_decisions, entity_clusterings
 
     makers = dict(FURTHER)
     assert set(makers) == {"moser"}
@@ -289,7 +288,7 @@ def test_pairs_of_one_kind_only_have_no_balanced_accuracy(model: Encoder) -> Non
 
 def test_a_chain_outside_of_the_papers_intervals_has_no_price_unless_one_is_given(judged: Transactions) -> None:
     """Encoders that never saw dollars are judged without; the measurement hands the source's price on."""
-    from btcnb.experiments.entity_large import price_and_rules
+    from btcnb.experiments.local import price_and_rules
 
     elsewhere = chain(start_block=5).pay(["a", "b"], {"x": 5, "y": 6}).pay("x", {"a": 2, "z": 3}).build()
     label = np.where(np.isin(elsewhere.addresses, ["a", "b", "x"]), "exchange", "").astype(object)

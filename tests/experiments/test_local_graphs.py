@@ -14,8 +14,8 @@ from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat,
 from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, local_samples
 from btcnb.errors import BtcnbError, DataError
 from btcnb.experiments import baseline, recipe, trained
-from btcnb.experiments import local_graphs as module
-from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES, Local, LocalGraphs
+from btcnb.experiments import local as module
+from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES, Local, LocalGraphs
 from btcnb.learn import Encoder, embed
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))

@@ -20,10 +20,9 @@ from btcnb.errors import BtcnbError, ParameterError
 from btcnb.experiments import baseline, coarse, compare, embeddings, measures, recipe, scores, stages, trained
 from btcnb.experiments.lookalikes import far_lookalikes
 from btcnb.experiments.measures import effective_rank, measure, side_by_side
+from btcnb.experiments.quality import THRESHOLDS, quality
 from btcnb.experiments.recipe import METHODS, NO_EMBEDDING, Job
-from btcnb.experiments.refinement import quality
-from btcnb.experiments.refiner import Refiner, refined
-from btcnb.experiments.refining import THRESHOLDS
+from btcnb.experiments.refine import Refiner, refined
 from btcnb.experiments.stages import StageTimer
 from btcnb.learn import prepare
 from btcnb.store.manage import entries

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from btcnb.data import build_graph
 from btcnb.errors import DataError
-from btcnb.experiments.mix_controls import (
+from btcnb.experiments.coinjoin import (
     Transfers,
     Usual,
     deal,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from btcnb.data import Source, Transactions, load_transactions, sample_around
 from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.mixes import Apart, Mix, apart, draw_mixes, mixing_source, surroundings, true_negatives
+from btcnb.experiments.coinjoin import Apart, Mix, apart, draw_mixes, mixing_source, surroundings, true_negatives
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, ids

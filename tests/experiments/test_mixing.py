@@ -17,23 +17,32 @@ from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.entity import judged_source
+from btcnb.experiments.coinjoin import (
+    PROTOCOLS,
+    Apart,
+    Counted,
+    Drawn,
+    MixingTrial,
+    Usual,
+    draw_mixes,
+    mixing_trial,
+    payment_pairs,
+    surroundings,
+)
+from btcnb.experiments.coinjoin_economy import edge_numbers, leakage, owner_numbers, shared
 from btcnb.experiments.measures import measure
-from btcnb.experiments.mix_controls import Usual, payment_pairs
-from btcnb.experiments.mix_training import (
+from btcnb.experiments.pairs import judged_source
+from btcnb.experiments.recipe import Job, baseline
+from btcnb.experiments.repulsion import (
     STEERING,
     judged_economy,
+    price,
     repelled,
     taught,
     teaching_chains,
     teaching_economy,
     teaching_mixes,
 )
-from btcnb.experiments.mixes import PROTOCOLS, Apart, Drawn, draw_mixes, surroundings
-from btcnb.experiments.mixing import price
-from btcnb.experiments.mixing_economy import edge_numbers, leakage, owner_numbers, shared
-from btcnb.experiments.mixing_trial import Counted, MixingTrial, mixing_trial
-from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.stages import TRAINING, trained
 from btcnb.experiments.sweep.work import one_thread
 from btcnb.learn import prepare
@@ -238,7 +247,7 @@ def test_a_protocol_with_too_few_and_surroundings_too_large_are_told(monkeypatch
     assert numbers["gnn.average.TN_sd"] == 0.0, "both sets hold all there is"
     absent = [name for name in PROTOCOLS if not found.drawn.short[name]]
     assert not any(f"gnn.average.TN.{name}" in numbers for name in absent), "no rate where there is nothing"
-    monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 30)
+    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 30)
     fewer = mixing_trial(model, part, per_protocol=50, sets=2, width=2).numbers()
     by_protocol = [number for name, number in fewer.items() if name.startswith("too_large.")]
     assert sum(by_protocol) == fewer["too_large"] and all(by_protocol)

@@ -16,18 +16,21 @@ from payments import Chain, chain, chain_of, groups, ids
 from btcnb.data.change_votes import HEURISTICS, ChangeVotes, published_votes
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.change_forest import ChangeForest, ForestConfig, train_forest
-from btcnb.experiments.moser import ChangeDecisions, change_decisions, moser_clusters, moser_merges
-from btcnb.experiments.moser_trials import (
+from btcnb.experiments.moser import (
+    ChangeDecisions,
+    change_decisions,
     cluster_numbers,
     confused,
     confusion_sweep,
     entity_clusterings,
     entity_scores,
     kept_apart,
+    moser_clusters,
+    moser_merges,
     right_merges,
     threshold_sweep,
 )
-from btcnb.experiments.moser_votes import counted, pooled_scores, rank_agreement, vote_numbers
+from btcnb.experiments.moser_measure import counted, pooled_scores, rank_agreement, vote_numbers
 
 
 @dataclass(frozen=True)

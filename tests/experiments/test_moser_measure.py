@@ -15,7 +15,7 @@ from btcnb.data.change_votes import HEURISTICS, UNIVERSAL
 from btcnb.experiments import moser_measure, recipe
 from btcnb.experiments import tables_of_moser as tables
 from btcnb.experiments.change_forest import ForestConfig
-from btcnb.experiments.moser_trials import CONFUSED
+from btcnb.experiments.moser import CONFUSED
 from btcnb.experiments.recipe import Job
 from btcnb.paper.kinds import AllOf, Beyond, Compare, Equivalent, NotWorse, Rule
 

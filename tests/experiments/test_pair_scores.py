@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from btcnb.data.judging.entity_pairs import pair_counts
 from btcnb.errors import DataError
-from btcnb.experiments.pair_scores import (
+from btcnb.experiments.pairs import (
     cosine,
     moments,
     random_split,

@@ -27,11 +27,11 @@ from btcnb.data import (
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.experiments.choosing import choose, tidy
 from btcnb.experiments.encoder import SHIPPED, SHIPPED_BY, Making, read_encoder, write_encoder
-from btcnb.experiments.refine_condense import condensed
-from btcnb.experiments.refine_report import most_concerned, report
-from btcnb.experiments.refine_tool import Outcome, Request, chosen, refine_source
-from btcnb.experiments.refine_write import FILES, partition_table, require_place, summary, write
-from btcnb.experiments.refiner import Refiner, refined
+from btcnb.experiments.refine import Refiner, refined
+from btcnb.experiments.tool.drawing import condensed
+from btcnb.experiments.tool.report import most_concerned, report
+from btcnb.experiments.tool.run import Outcome, Request, chosen, refine_source
+from btcnb.experiments.tool.write import FILES, partition_table, require_place, summary, write
 from btcnb.learn import embed
 from btcnb.learn.checkpoints import digest, model_state
 from btcnb.learn.config import REMOVED
@@ -369,7 +369,7 @@ def test_nothing_half_written_is_left(
     def fails(*_: Any) -> str:
         raise error
 
-    monkeypatch.setattr("btcnb.experiments.refine_write.report", fails)
+    monkeypatch.setattr("btcnb.experiments.tool.write.report", fails)
     with pytest.raises((KeyboardInterrupt, DataError)):
         write(outcome, tmp_path / "out", force=True)
     assert sorted(path.name for path in tmp_path.rglob("*")) == old

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from btcnb.cluster import refine
 from btcnb.errors import BtcnbError, DataError, ParameterError
-from btcnb.experiments.refiner import Refined, Refiner, group_rows, refined
+from btcnb.experiments.refine import Refined, Refiner, group_rows, refined
 from btcnb.store import fingerprint
 
 ONE = np.zeros(6, dtype=int)
@@ -119,7 +119,7 @@ def test_means_do_not_depend_on_how_many_rows_are_taken_at_once(monkeypatch: pyt
     rng = np.random.default_rng(1)
     X, leaf = rng.normal(size=(100, 5)), pd.factorize(rng.integers(0, 7, 100))[0]
     whole = group_rows(X, leaf)
-    monkeypatch.setattr("btcnb.experiments.refiner.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("btcnb.experiments.refine.ROWS_AT_ONCE", 7)
     assert group_rows(X, leaf) == pytest.approx(whole, abs=1e-6)
 
 

@@ -16,9 +16,7 @@ from sklearn.metrics import silhouette_score
 from btcnb.cluster import cut, linkage, refine
 from btcnb.data import AddressGraph, Source
 from btcnb.errors import DataError
-from btcnb.experiments.recipe import recipe
-from btcnb.experiments.refiner import Refined, Refiner, group_rows, refined
-from btcnb.experiments.refining import (
+from btcnb.experiments.quality import (
     SILHOUETTE_FROM,
     THRESHOLDS,
     best_silhouette,
@@ -30,6 +28,8 @@ from btcnb.experiments.refining import (
     refinement_numbers,
     wrong_merges,
 )
+from btcnb.experiments.recipe import recipe
+from btcnb.experiments.refine import Refined, Refiner, group_rows, refined
 
 FIXED, GROUPS = Refiner("addresses", "fixed", 0.3), Refiner("inputs", "fixed", 0.3)
 

@@ -12,7 +12,7 @@ import pytest
 
 from btcnb import cluster, data, experiments, learn, theory
 from btcnb.data import change_votes
-from btcnb.experiments import change_forest, change_scores, moser
+from btcnb.experiments import change_forest, moser
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -28,7 +28,7 @@ OTHERS: dict[str, Any] = {
     "recipe": learn.TrainConfig,
 }
 """Where the further fields of a function with open keywords are declared."""
-ROOMS = (change_votes, change_forest, change_scores, moser, data, learn, cluster, theory, experiments)
+ROOMS = (change_votes, change_forest, moser, data, learn, cluster, theory, experiments)
 
 
 def parameters(name: str) -> set[str]:

@@ -223,8 +223,8 @@ def refine(
     Clusters the addresses, finds merges that a trained encoder finds suspicious, and writes flagged.csv,
     partition.csv, summary.json and report.html. A flag is a suspicion, not a proof.
     """
-    from btcnb.experiments.refine_tool import Request, refine_source
-    from btcnb.experiments.refine_write import REPORT, require_place, write
+    from btcnb.experiments.tool.run import Request, refine_source
+    from btcnb.experiments.tool.write import REPORT, require_place, write
 
     if not 0 <= top <= 1000:
         raise ParameterError(f"--top {top}: a whole number from 0 to 1000.")

@@ -18,7 +18,7 @@ from scipy import stats
 
 from btcnb import gates
 from btcnb.errors import DataError
-from btcnb.experiments.refining import THRESHOLDS, UNITS
+from btcnb.experiments.quality import THRESHOLDS, UNITS
 
 NOTHING = "heuristics"
 """The name of the candidate that changes nothing."""

@@ -18,7 +18,7 @@ from btcnb.data import Source, load_clusters, load_graph
 from btcnb.data.readers.files import MISSHAPEN, reading, replacing
 from btcnb.errors import BtcnbError, DataError
 from btcnb.experiments.recipe import Recipe, recipe
-from btcnb.experiments.refiner import Refiner, refined
+from btcnb.experiments.refine import Refiner, refined
 from btcnb.experiments.stages import trained
 from btcnb.learn import Encoder, embed
 from btcnb.learn.checkpoints import digest, load_model_and_digest, model_state, save

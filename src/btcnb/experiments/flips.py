@@ -27,10 +27,9 @@ from btcnb.data import (
     load_transactions,
 )
 from btcnb.data.components import UnionFind
+from btcnb.experiments.quality import best_silhouette, cuts, flags, quality
 from btcnb.experiments.recipe import Job, baseline
-from btcnb.experiments.refinement import quality
-from btcnb.experiments.refiner import Refiner, refined
-from btcnb.experiments.refining import best_silhouette, cuts, flags
+from btcnb.experiments.refine import Refiner, refined
 from btcnb.experiments.stages import TRAINING, StageTimer, trained
 from btcnb.learn import Run, TrainConfig, embed, train
 from btcnb.store import kept

@@ -21,20 +21,19 @@ from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
 from btcnb.data import ROLES, AddressGraph, load_graph
 from btcnb.errors import ParameterError
-from btcnb.experiments.entity import entity, entity_table
+from btcnb.experiments.coinjoin_economy import mixing_economy
 from btcnb.experiments.flips import flipped_8, flipped_20
 from btcnb.experiments.lookalikes import far_lookalikes
-from btcnb.experiments.mixing import (
+from btcnb.experiments.moser_measure import moser
+from btcnb.experiments.pairs import entity, entity_table
+from btcnb.experiments.quality import quality, refinement_numbers
+from btcnb.experiments.recipe import COMMUNITIES, NO_EMBEDDING, Job, Recipe, baseline
+from btcnb.experiments.repulsion import (
     mixing,
     mixing_repelled,
     mixing_without_joinmarket,
     mixing_without_whirlpool,
 )
-from btcnb.experiments.mixing_economy import mixing_economy
-from btcnb.experiments.moser_measure import moser
-from btcnb.experiments.recipe import COMMUNITIES, NO_EMBEDDING, Job, Recipe, baseline
-from btcnb.experiments.refinement import quality
-from btcnb.experiments.refining import refinement_numbers
 from btcnb.experiments.stages import StageTimer, coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
 from btcnb.experiments.whole_tree import whole_tree_numbers

@@ -11,13 +11,15 @@ surely no change puts a cannot-link between the two; merges are taken in the ord
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from btcnb import gates
-from btcnb.data import Transactions
+from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters
 from btcnb.data.change_votes import (
     ChangeVotes,
     change_votes,
@@ -26,9 +28,15 @@ from btcnb.data.change_votes import (
     multi_input_clusters,
     naive_merges,
     one_sender,
+    permissive_clusters,
+    services_together,
+    true_change,
 )
-from btcnb.errors import ParameterError
+from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics, pair_counts
+from btcnb.data.judging.owners import against_owners
+from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.change_forest import ChangeForest
+from btcnb.paper import balanced_accuracy, macro_f1
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -165,3 +173,193 @@ def _targets(
     decided = decisions.change >= 0
     counts = {"known": int((known & decided).sum()), "unknown": int((unknown & decided).sum())}
     return np.where(unknown | known, -1, own), outputs, counts
+
+
+Numbers = dict[str, float]
+
+THRESHOLDS = (0.5, 0.7, 0.9, 0.95, 0.99, 0.995)
+CONFUSED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+"""Shares of decisions that are turned round, to see what wrong merges do."""
+CONFUSED_NUMBERS = ("largest", "swallowed", "most_owners", "precision")
+CLUSTER_NUMBERS = ("largest", "in_collapsed", "most_owners", "precision", "recall")
+
+
+def right_merges(txs: Transactions, decisions: ChangeDecisions) -> Numbers:
+    """Of the outputs taken for change, the share that is (precision); of all true change, the share found (recall).
+
+    merges: outputs taken for change. True change is what the source tells (`truth.change`) of eligible transactions.
+    """
+    known = true_change(txs)
+    place = np.searchsorted(known.tx, decisions.tx)
+    told = place < len(known.tx)
+    told[told] = known.tx[place[told]] == decisions.tx[told]
+    right = np.zeros(len(decisions.tx), dtype=bool)
+    right[told] = known.change[place[told]] == decisions.change[told]
+    number = int((decisions.change >= 0).sum())
+    return {
+        "merges": number,
+        "precision": float(right.sum()) / number if number else float("nan"),
+        "recall": float(right.sum()) / len(known.tx) if len(known.tx) else float("nan"),
+    }
+
+
+def threshold_sweep(
+    txs: Transactions, decisions: ChangeDecisions, thresholds: Sequence[float] = THRESHOLDS
+) -> dict[float, Numbers]:
+    """`right_merges` at each threshold."""
+    return {at: right_merges(txs, decisions.above(at)) for at in thresholds}
+
+
+def compared_clusters(
+    txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions, base: IntArray | None = None
+) -> dict[str, IntArray]:
+    """One label per address, five ways: common inputs, the paper's heuristics, every only fresh output (permissive),
+    confident change (naive), confident change under cannot-links (moser)."""
+    base = multi_input_clusters(txs) if base is None else base
+    return {
+        "common": base,
+        "heuristics": heuristic_clusters(txs, config=interval_config(txs)),
+        "permissive": permissive_clusters(txs, base=base),
+        "naive": moser_clusters(txs, forest, decisions=decisions, base=base, how="naive"),
+        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
+    }
+
+
+def cluster_numbers(txs: Transactions, base: IntArray, labels: IntArray) -> Numbers:
+    """A partition against owners, and how many named services have their home in one cluster of it."""
+    owner = _owner(txs)
+    found = against_owners(labels, owner)
+    together = services_together(txs, base, labels)
+    return {name: found[name] for name in CLUSTER_NUMBERS} | {
+        "clusters": found["clusters"],
+        "services": together.services,
+        "swallowed": together.swallowed,
+    }
+
+
+def confused(decisions: ChangeDecisions, share: float, seed: int = 0) -> ChangeDecisions:
+    """Decisions of which a share is turned round: the payment is taken for change and the change for the payment.
+
+    A forest that is sure and wrong says both: it merges the wrong address, and its cannot-link stands where the merge
+    should be.
+    """
+    gates.real("share", share, "[0, 1]")
+    rng = np.random.default_rng(gates.whole("seed", seed, "[0, 2147483647]"))
+    turned = (rng.random(len(decisions.change)) < share) & (decisions.change >= 0)
+    return decisions._replace(
+        change=np.where(turned, 1 - decisions.change, decisions.change),
+        probability=np.where(turned[:, None], decisions.probability[:, ::-1], decisions.probability),
+        not_change=np.where(turned[:, None], decisions.not_change[:, ::-1], decisions.not_change),
+    )
+
+
+def confusion_sweep(
+    txs: Transactions,
+    forest: ChangeForest,
+    decisions: ChangeDecisions,
+    shares: Sequence[float] = CONFUSED,
+    seed: int = 0,
+) -> dict[float, dict[str, Numbers]]:
+    """Per share of decisions turned round: `naive` and `moser`, each with the numbers of its clusters and `blocked`.
+
+    An economy of a few days has few merges that the forest is sure of; so here it decides wherever one output is above
+    1/2 and the other is not, which is nearly everywhere. Cannot-links stay those of the sure answers.
+    """
+    base = multi_input_clusters(txs)
+    decisions = decisions.above(0.5)
+    found = {}
+    for share in shares:
+        wrong = confused(decisions, share, seed)
+        made = {
+            "naive": moser_merges(txs, forest, decisions=wrong, base=base, how="naive"),
+            "moser": moser_merges(txs, forest, decisions=wrong, base=base),
+        }
+        found[share] = {how: _confused_numbers(txs, base, each) for how, each in made.items()}
+    return found
+
+
+def _confused_numbers(txs: Transactions, base: IntArray, made: MoserClusters) -> Numbers:
+    numbers = cluster_numbers(txs, base, made.labels)
+    return {name: numbers[name] for name in CONFUSED_NUMBERS} | {"blocked": float(made.counts.get("blocked", 0))}
+
+
+Clustering = Callable[[EntityGraph], IntArray]
+
+
+def entity_scores(
+    txs: Transactions, clusterings: Mapping[str, Clustering], transactions: int = 200, draws: int = 5, seed: int = 0
+) -> dict[str, Numbers]:
+    """The paper's test with entity labels for several clusterings on the same local graphs and pairs.
+
+    Numbers are shares: TP, FP, FN, TN of all pairs of all draws, bACC, F1; `graphs` and `pairs` are counts.
+    """
+    counts = {name: np.zeros(4, dtype=np.int64) for name in clusterings}
+    graphs = 0
+    for graph in entity_graphs(txs, transactions=transactions, draws=draws, seed=seed):
+        graphs += 1
+        for name, make in clusterings.items():
+            labels = make(graph)
+            counts[name] += sum(pair_counts(labels, *drawn) for drawn in zip(graph.pairs, graph.same, strict=True))
+    return {name: _pair_numbers(found) | {"graphs": graphs} for name, found in counts.items()}
+
+
+def entity_clusterings(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, Clustering]:
+    """Heuristics, common inputs and Möser–Narayanan on local graphs; `moser` decides on change in the whole chain (as a
+    table of votes made beforehand does), `moser_local` sees nothing but the local transactions."""
+    heuristics = local_heuristics(txs)
+    return {
+        "heuristics": lambda graph: heuristics(graph.txs),
+        "common": lambda graph: multi_input_clusters(graph.txs),
+        "moser": lambda graph: moser_clusters(graph.txs, forest, decisions=decisions.local(graph.transactions)),
+        "moser_local": lambda graph: moser_clusters(graph.txs, forest),
+    }
+
+
+def coinjoin_clusters(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, IntArray]:
+    """The heuristics and Möser–Narayanan without any detector of CoinJoins, and both with it (`guarded`)."""
+    config = interval_config(txs)
+    open_ = HeuristicConfig(price_usd=config.price_usd, exclude_coinjoins=False)
+    base = heuristic_clusters(txs, rules=("common_input",), config=open_)
+    return {
+        "heuristics": heuristic_clusters(txs, config=open_),
+        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
+        "guarded_heuristics": heuristic_clusters(txs, config=config),
+        "guarded_moser": moser_clusters(txs, forest, decisions=decisions),
+    }
+
+
+def kept_apart(txs: Transactions, labels: IntArray) -> float:
+    """Of the pairs of input addresses of true CoinJoins with two owners, the share in two clusters; NaN of none."""
+    mixes = None if txs.truth is None else txs.truth.coinjoin
+    if mixes is None:
+        raise DataError(txs.source, "truth.coinjoin", "is missing", "simulate, or tell which transactions are mixes")
+    owner, address, tx = _owner(txs), txs.inputs["address"].to_numpy(), txs.inputs["tx"].to_numpy()
+    rows = (np.asarray(mixes, dtype=object) != "")[tx] & (address >= 0)
+    rows[rows] = owner[address[rows]] >= 0
+    table = pd.DataFrame({"tx": tx[rows], "address": address[rows]}).drop_duplicates()
+    table = table.assign(owner=owner[table["address"]], label=labels[table["address"]])
+    every, owned, joined, both = (
+        _pairs(table.groupby(columns).size())
+        for columns in (["tx"], ["tx", "owner"], ["tx", "label"], ["tx", "owner", "label"])
+    )
+    return 1 - (joined - both) / (every - owned) if every > owned else float("nan")
+
+
+def _pairs(sizes: pd.Series[int]) -> float:
+    count = sizes.to_numpy(dtype=np.float64)
+    return float((count * (count - 1) / 2).sum())
+
+
+def _pair_numbers(counts: IntArray) -> Numbers:
+    total = float(counts.sum())
+    if not total:
+        return dict.fromkeys(("TP", "FP", "FN", "TN", "bACC", "F1"), float("nan")) | {"pairs": 0.0}
+    share = dict(zip(("TP", "FP", "FN", "TN"), (counts / total).tolist(), strict=True))
+    percent = [100 * value for value in share.values()]
+    return share | {"bACC": balanced_accuracy(*percent) / 100, "F1": macro_f1(*percent) / 100, "pairs": total}
+
+
+def _owner(txs: Transactions) -> IntArray:
+    if txs.truth is None:
+        raise DataError(txs.source, "truth", "is missing", "simulate, or attach owners")
+    return txs.truth.owner

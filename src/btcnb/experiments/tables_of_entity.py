@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from btcnb.experiments.choosing import mean_interval
-from btcnb.experiments.local_graphs import PAPER_CUTS, PAPER_LINKAGES
+from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES
 from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
 from btcnb.paper.records import FEWEST_SEEDS

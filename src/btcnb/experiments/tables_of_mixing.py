@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data import Transactions
-from btcnb.experiments.local_graphs import PAPER_LINKAGES
-from btcnb.experiments.mix_controls import LEVELS
-from btcnb.experiments.mixes import PROTOCOLS, Drawn, Mix
+from btcnb.experiments.coinjoin import LEVELS, PROTOCOLS, Drawn, Mix
+from btcnb.experiments.local import PAPER_LINKAGES
 from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
 from btcnb.paper.records import FEWEST_SEEDS

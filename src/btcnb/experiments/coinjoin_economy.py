@@ -20,8 +20,12 @@ from btcnb.data import Transactions, heuristic_clusters, load_transactions
 from btcnb.data.coinjoin.detect import detect_coinjoins
 from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError
-from btcnb.experiments.mix_controls import transfers
-from btcnb.experiments.mix_training import (
+from btcnb.experiments.coinjoin import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings, transfers
+from btcnb.experiments.pairs import Numbers
+from btcnb.experiments.recipe import Job
+from btcnb.experiments.repulsion import (
+    INTERVAL,
+    JUDGED,
     PAPER_TEACHING,
     STEERING,
     TEACHING,
@@ -29,10 +33,6 @@ from btcnb.experiments.mix_training import (
     teaching_chains,
     width_of,
 )
-from btcnb.experiments.mixes import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings
-from btcnb.experiments.mixing import INTERVAL, JUDGED
-from btcnb.experiments.pair_scores import Numbers
-from btcnb.experiments.recipe import Job
 from btcnb.experiments.stages import TRAINING, StageTimer
 
 IntArray = npt.NDArray[np.int64]

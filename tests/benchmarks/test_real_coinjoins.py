@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-
-from btcnb.book import real_data
-from btcnb.data import Source, Transactions
-from btcnb.errors import DataError, ParameterError
-from btcnb.experiments import recipe
-from btcnb.experiments.real_mixes import (
+from builders import chain
+from real_coinjoins import (
     COLUMNS,
     EMULATED,
     REAL,
@@ -29,12 +24,14 @@ from btcnb.experiments.real_mixes import (
     judged,
     real_chains,
 )
+
+from btcnb.book import real_data
+from btcnb.data import Source, Transactions
+from btcnb.errors import DataError, ParameterError
+from btcnb.experiments import recipe
 from btcnb.experiments.recipe import baseline
 from btcnb.experiments.stages import trained
 from btcnb.learn import Encoder
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
-from builders import chain
 
 
 @cache
@@ -89,7 +86,7 @@ def test_halves_that_are_not_wanted_are_not_judged_and_change_nothing() -> None:
 
 
 def test_surroundings_that_are_too_large_have_a_line_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 3)
+    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 3)
     found = judged(model(), Chain(REAL, "x", "wasabi2", story(), np.array([0, 2]), False))
     assert found["too_large"].tolist() == [1, 1] and found["coinjoins"].tolist() == [0, 0]
     assert found["TN"].isna().all()

@@ -20,8 +20,8 @@ from btcnb import gates
 from btcnb.data.readers.files import replacing
 from btcnb.data.tables import plain
 from btcnb.errors import DataError
-from btcnb.experiments.refine_report import report
-from btcnb.experiments.refine_tool import Outcome, stage
+from btcnb.experiments.tool.report import report
+from btcnb.experiments.tool.run import Outcome, stage
 
 FLAGGED, PARTITION, SUMMARY, REPORT = "flagged.csv", "partition.csv", "summary.json", "report.html"
 FILES = frozenset({FLAGGED, PARTITION, SUMMARY, REPORT})

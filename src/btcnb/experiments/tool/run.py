@@ -24,9 +24,9 @@ from btcnb.data import AddressGraph, feature_names
 from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.encoder import EncoderFile, read_encoder
-from btcnb.experiments.refine_source import Material, Missing, Told, material, read_source
-from btcnb.experiments.refiner import Refined, Refiner, refined
+from btcnb.experiments.refine import Refined, Refiner, refined
 from btcnb.experiments.stages import StageTimer
+from btcnb.experiments.tool.source import Material, Missing, Told, material, read_source
 from btcnb.learn import Encoder, embed
 from meanlink.progress import Progress
 

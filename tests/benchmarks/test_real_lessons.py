@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import chain
+from real_coinjoins import REAL, REGTEST, Chain, lesson, repelled_by_lists, seen, split_by_time
 
 from btcnb.data import Source, Transactions
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.real_lessons import lesson, repelled_by_lists, seen, split_by_time
-from btcnb.experiments.real_mixes import REAL, REGTEST, Chain
 from btcnb.learn import TrainConfig
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
-from builders import chain
 
 CONFIG = TrainConfig(epochs=1, steps_per_epoch=1, anchors=16)
 ROUNDS = 12
@@ -91,7 +86,7 @@ def test_wallets_known_or_not_only_real_lists_teach() -> None:
 
 
 def test_surroundings_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btcnb.experiments.mixing_trial.MOST_ADDRESSES", 3)
+    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 3)
     given = lesson([listed()], CONFIG, most=10)
     assert (len(given.teaching), len(given.steering), given.too_large) == (0, 0, 6)
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from builders import chain, ids
+from real_graph import (
+    cluster_size_shares,
+    homophily_facts,
+    look_up,
+    rayleigh_facts,
+    service_pairs,
+    services_of,
+    sides,
+    structure_facts,
+    trivial_scores,
+)
 
 from btcnb.data import Source, Transactions, build_graph, load_graph
 from btcnb.errors import DataError
 from btcnb.experiments import recipe, trained
-from btcnb.experiments.real_facts import (
-    cluster_size_shares,
-    homophily_facts,
-    leak_verdict,
-    rayleigh_facts,
-    structure_facts,
-    trivial_scores,
-)
-from btcnb.experiments.real_merges import look_up, service_pairs, services_of, sides
-from btcnb.experiments.refiner import Refiner, refined
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
-from builders import chain, ids
+from btcnb.experiments.refine import Refiner, refined
 
 
 def payments() -> Transactions:
@@ -60,20 +57,6 @@ def test_homophily_and_smoothness_of_a_small_world() -> None:
     assert found["clusters 1000-5000"]["cut ratio, %"] is None, "there is no such cluster"
     stages = rayleigh_facts(graph, {"mine": trained(recipe(Source(size="tiny", seed=7), 1)).model})["mine"]
     assert len(stages) >= 3 and all(each["quotient"] > 0 for each in stages.values())
-
-
-def shared(transactions: int, addresses: int) -> pd.DataFrame:
-    rows = [("train1", "test", transactions, addresses, addresses / 40)]
-    return pd.DataFrame(rows, columns=["first", "second", "transactions", "addresses", "of_second"])
-
-
-@pytest.mark.parametrize(
-    ("transactions", "addresses", "verdict"), [(0, 0, "reproduced"), (0, 2, "partly"), (1, 2, "not reproduced")]
-)
-def test_the_verdict_on_leaks(transactions: int, addresses: int, verdict: str) -> None:
-    said, evidence = leak_verdict(shared(transactions, addresses))
-    assert said == verdict and f"{addresses} addresses" in evidence
-    assert (f"{2.5 * addresses:.1f} %") in evidence
 
 
 def labels(*rows: tuple[str, str, str]) -> pd.DataFrame:
