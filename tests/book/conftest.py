@@ -9,7 +9,7 @@ from typing import Any
 import pages
 import pytest
 
-from btcnb.book import output
+from btcnb.book import interactive, page
 
 
 @pytest.fixture(scope="module")
@@ -28,5 +28,6 @@ def browser() -> Iterator[Any]:
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Everything displayed so far, as bundles of forms by their type."""
     bundles: list[dict[str, Any]] = []
-    monkeypatch.setattr(output, "display", lambda bundle, raw: bundles.append(bundle))
+    for module in (page, interactive):
+        monkeypatch.setattr(module, "display", lambda bundle, raw: bundles.append(bundle))
     return bundles

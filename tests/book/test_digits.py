@@ -3,7 +3,7 @@
 import pytest
 
 from btcnb import book
-from btcnb.book import text
+from btcnb.book import page
 from btcnb.digits import count, evidence, number, probability
 from btcnb.paper import words
 
@@ -58,4 +58,4 @@ def test_one_is_one() -> None:
 
 
 def test_the_book_has_no_second_way() -> None:
-    assert book.number is text.number is number
+    assert book.number is page.number is number

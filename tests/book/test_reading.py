@@ -1,12 +1,14 @@
-"""Chapters declare what they read by reading it."""
+"""Chapters declare what they read by reading it; what other chapters of a build have recorded."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from btcnb.book import reading
+from btcnb.book.reading import chapter_pages, recorded_verdicts
 from btcnb.errors import DataError
 from btcnb.store.reads import ABSENT, recording
 
@@ -56,3 +58,20 @@ def test_real_data_is_looked_for_nowhere_else(folder: Path, monkeypatch: pytest.
     with recording() as reads:
         assert reading.real_data("dumplings") is None
     assert set(reads.values()) == {ABSENT}
+
+
+def test_verdicts_of_a_build_are_found_by_chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdict = {"kind": "verdict", "claim": "A", "verdict": "partly", "evidence": "3 of 5", "where": "Table 1"}
+    (tmp_path / "05_theorem.json").write_text(json.dumps([{"kind": "data_source", "source": "x"}, verdict]))
+    (tmp_path / "06_none.json").write_text("[]")
+    monkeypatch.setenv(reading.BUILD_RECORDS, str(tmp_path))
+    assert recorded_verdicts() == {"05": [verdict], "06": []}
+    (tmp_path / "07_torn.json").write_text('[{"kind": "verdict"}]')
+    with pytest.raises(DataError, match=r"07_torn\.json"):
+        recorded_verdicts()
+    monkeypatch.delenv(reading.BUILD_RECORDS)
+    assert recorded_verdicts() == {}, "a chapter that runs alone has no records"
+
+
+def test_pages_are_those_of_the_chapters() -> None:
+    assert chapter_pages()["11"] == "11_ablation.html" and len(chapter_pages()) >= 18

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from btcnb.book import output, reading
+from btcnb.book import page, reading
 from btcnb.build.fingerprint import Fingerprint, Stamp
 from btcnb.build.notebooks import load_pages, notebook_from_text
 from btcnb.build.pages import fill, measured, provenance_box
@@ -27,7 +27,7 @@ class Page:
         self.cells = [c.source for c in notebook_from_text(ROOT / f"book/{name}.md").cells if c.cell_type == "code"]
         self.shown: list[str] = []
         self.names: dict[str, Any] = {}
-        monkeypatch.setattr(output, "display", lambda bundle, raw: self.shown.append(bundle["text/markdown"]))
+        monkeypatch.setattr(page, "display", lambda bundle, raw: self.shown.append(bundle["text/markdown"]))
         monkeypatch.setattr("IPython.display.display", lambda value: self.shown.append(value.data))
 
     def run(self, cells: int | None = None) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from btcnb import paper
-from btcnb.book.interval_plots import draw_curves, draw_rows, legend_below
+from btcnb.book.figures import draw_curves, draw_rows, legend_below
 from btcnb.errors import ParameterError
 from btcnb.experiments import tables_of_sweeps as tables
 from btcnb.experiments import words_of_sweeps as words

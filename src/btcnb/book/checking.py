@@ -18,8 +18,7 @@ from btcnb import gates
 from btcnb.book.exercises.rule import Check
 from btcnb.book.exercises.spoil import spoiled
 from btcnb.book.exercises.ways import MisreadError
-from btcnb.book.output import record, show
-from btcnb.book.text import escape
+from btcnb.book.page import escape, record, show
 from btcnb.errors import BtcnbError, ParameterError
 from btcnb.store import note_read
 

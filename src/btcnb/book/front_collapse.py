@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from btcnb.book.style import COLOURS
+from btcnb.book.figures import COLOURS
 from btcnb.data import Source, Transactions, heuristic_merges, simulate
 from btcnb.data.components import components
 from btcnb.data.judging.collapse import marked

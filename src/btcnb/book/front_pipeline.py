@@ -15,7 +15,7 @@ import numpy as np
 from scipy.cluster.hierarchy import average, fcluster, leaves_list
 from scipy.spatial.distance import pdist
 
-from btcnb.book.style import COLOURS
+from btcnb.book.figures import COLOURS
 
 OWNER = (0, 0, 0, 0, 1, 1, 1, 1)
 PLACE = ((14, 22), (34, 12), (30, 38), (50, 30), (70, 48), (92, 36), (84, 66), (106, 56))

@@ -1,36 +1,29 @@
-"""Verdicts that code gives by the rules of `claims.yml`, from the records of the sweeps."""
+"""Verdicts that code gives by rules, from the records of the sweeps: claims of the paper, and the book's own questions.
+
+A chapter that trains one network may say what it saw of a claim, as a first look. The verdict is not its own to give:
+it is shown beside the look, read from the records, so that no two pages judge one claim differently.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
-from btcnb import gates
-from btcnb.book.output import Verdict, show, verdicts
-from btcnb.book.reading import results
-from btcnb.book.text import html_table, pipe_table
-from btcnb.errors import DataError, ParameterError
+from btcnb.book.page import MARKS, Verdict, show_table, show_verdicts, verdicts
+from btcnb.book.reading import sweep
+from btcnb.errors import ParameterError
 from btcnb.paper.claims import Claim, claim
 from btcnb.paper.kinds import Chapter
-from btcnb.paper.rules import Judgement, judge
+from btcnb.paper.questions import Answer, answer, questions
+from btcnb.paper.rules import UNTESTED, judge
 
 Frames = Callable[[str], "pd.DataFrame | None"]
 BY_CONSTRUCTION = "true by construction, so no evidence"
-TITLE = "The rules, written before the runs"
-_HOW = (
-    "Differences are paired by seed; intervals are 95 %, by Student's t. A rule that holds in part makes *partly*, "
-    "everything else *not reproduced*."
-)
-
-
-def sweep(grid: str) -> pd.DataFrame | None:
-    """The records of a grid, `results/sweeps/GRID.jsonl`; None where it has not been run."""
-    found = results(f"sweeps/{gates.text('grid', grid, 200)}")
-    if found is not None and not isinstance(found, pd.DataFrame):
-        raise DataError(f"results/sweeps/{grid}", "record", "is no table", "write one JSON record a line (.jsonl)")
-    return found
+_ANSWERS = {"yes": "✔ **yes**", "in part": "◐ **in part**", "no": "✘ **no**", UNTESTED: f"– **{UNTESTED}**"}
+_PAIRED = "Differences are paired by seed; intervals are 95 %, by Student's t."
 
 
 def judged(ids: Iterable[str], frames: Frames | None = None) -> list[Verdict]:
@@ -39,42 +32,83 @@ def judged(ids: Iterable[str], frames: Frames | None = None) -> list[Verdict]:
     ids: such as `["C060", "C061"]`; claims that a chapter judges by its own code are refused
     frames: gives the records of a grid; `results/sweeps` if left out
     """
-    chosen = [claim(id) for id in gates.items("ids", ids)]
-    own = next((each for each in chosen if isinstance(each.rule, Chapter)), None)
-    if own is not None and isinstance(own.rule, Chapter):
-        raise ParameterError(f"{own.id} is judged by chapter {own.rule.chapter} itself; leave it out.")
-    read = functools.cache(sweep) if frames is None else frames
-    found = [(each, judge(each, read)) for each in chosen]
-    items = [_verdict(each, judgement) for each, judgement in found]
+    chosen, read = [claim(id) for id in ids], frames or functools.cache(sweep)
+    for each in chosen:
+        if isinstance(each.rule, Chapter):
+            raise ParameterError(f"{each.id} is judged by chapter {each.rule.chapter} itself; leave it out.")
+    found = [judge(each, read) for each in chosen]
+    items = []
+    for each, judgement in zip(chosen, found, strict=True):
+        evidence = judgement.evidence + f" ({BY_CONSTRUCTION})" * each.by_construction
+        numbers = {"numbers": judgement.numbers, "sample": judgement.sample}
+        items.append(Verdict(each.claim, judgement.verdict, evidence, each.where, id=each.id, **numbers))
     verdicts(items)
-    _rules(found)
+    _show_rules(
+        ["id", "rule", "written", "changed since"],
+        [
+            [each.id, judgement.rule_text, each.decided.isoformat(), _changes(each)]
+            for each, judgement in zip(chosen, found, strict=True)
+        ],
+        "A rule that holds in part makes *partly*, everything else *not reproduced*.",
+    )
     return items
 
 
-def _verdict(claim: Claim, judgement: Judgement) -> Verdict:
-    evidence = judgement.evidence
-    if claim.by_construction:
-        evidence = f"{evidence} ({BY_CONSTRUCTION})"
-    return Verdict(
-        claim.claim,
-        judgement.verdict,
-        evidence,
-        claim.where,
-        numbers=judgement.numbers,
-        sample=judgement.sample,
-        id=claim.id,
+def answered(chapter: str, frames: Frames | None = None) -> list[Answer]:
+    """Answer the questions of a chapter on the records of the sweeps, and show them with their rules folded below.
+
+    They are no claims of the paper, so they do not go to the scoreboard.
+
+    frames: gives the records of a grid; `results/sweeps` if left out
+    """
+    read = frames or functools.cache(sweep)
+    found = [answer(each, read) for each in questions(chapter)]
+    show_verdicts(
+        ["id", "question", "answer", "evidence"],
+        [[a.question.id, a.question.question, _ANSWERS[a.answer], a.judgement.evidence] for a in found],
     )
+    _show_rules(
+        ["id", "rule", "written"],
+        [[a.question.id, a.judgement.rule_text, a.question.decided.isoformat()] for a in found],
+        "What holds in part is answered *in part*, everything else *no*.",
+    )
+    return found
 
 
-def _rules(found: list[tuple[Claim, Judgement]]) -> None:
-    """The rules in words, with the day each was written and whatever was changed since."""
-    header = ["id", "rule", "written", "changed since"]
-    rows = [[each.id, judgement.rule_text, each.decided.isoformat(), _changes(each)] for each, judgement in found]
-    body = f"{_HOW}\n\n{pipe_table(header, rows)}"
-    show(
-        f"::::{{admonition}} {TITLE}\n:class: dropdown\n\n{body}\n::::\n",
-        f"<details><summary>{TITLE}</summary><p>{_HOW}</p>{html_table(header, rows, [False] * 4, '')}</details>",
-    )
+@dataclass(frozen=True)
+class Look:
+    """What one run saw of the claim `id`: whether each of its parts holds (none: it could not look), and numbers."""
+
+    id: str
+    holds: Sequence[bool]
+    evidence: str
+
+    @property
+    def says(self) -> str:
+        if not len(self.holds):
+            return "nothing"
+        return "yes" if all(self.holds) else "in part" if any(self.holds) else "no"
+
+
+def first_look(looks: Sequence[Look], frames: Frames | None = None) -> None:
+    """Show looks beside the verdicts of the records; nothing goes to the scoreboard from here.
+
+    frames: gives the records of a grid; `results/sweeps` if left out
+    """
+    read, rows = frames or functools.cache(sweep), []
+    for look in looks:
+        asked = claim(look.id)
+        verdict = judge(asked, read).verdict
+        told = f"{MARKS[verdict]} {verdict} (chapter {asked.chapter})"
+        rows.append([asked.id, asked.claim, look.says, look.evidence, told])
+    show_verdicts(["id", "claim", "this run says", "on these numbers", "over several worlds"], rows)
+
+
+def _show_rules(header: Sequence[str], rows: Sequence[Sequence[str]], partly: str) -> None:
+    """The rules in words, folded, with the day each was written."""
+    title = "The rules, written before the runs"
+    above = f"{_PAIRED} {partly}"
+    show_table(header, rows, directive="{admonition}", title=title, options=":class: dropdown", above=above)
 
 
 def _changes(claim: Claim) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from btcnb.book.text import clipped
+from btcnb.book.page import clipped
 from btcnb.book.values import Kind, Range, read_range
 from btcnb.errors import ParameterError
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from btcnb.book.style import COLOURS, MARKERS, PAPER_COLOUR
+from btcnb.book.figures import COLOURS, MARKERS, PAPER_COLOUR
 
 GREY = "#777777"
 KINDS = {"real": (COLOURS[0], MARKERS[0]), "simulated": (COLOURS[1], MARKERS[1])}

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from btcnb.book.text import clipped
+from btcnb.book.page import clipped
 from btcnb.build import kernels
 from btcnb.build.execute import LOGGER, Execution, Progress, chapter_environment, cores, duration, execute
 from btcnb.build.fingerprint import (

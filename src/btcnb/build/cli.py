@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(error.format_message())
         return USAGE
     except BtcnbError as error:
-        from btcnb.book.text import without_credentials
+        from btcnb.book.page import without_credentials
         from btcnb.build.project import UsageError
 
         say(without_credentials(str(error)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from btcnb.book.page import clipped
 from btcnb.book.parameters import Parameter, nearest, unknown
-from btcnb.book.text import clipped
 from btcnb.build.project import UsageError, read_mapping
 from btcnb.errors import ParameterError
 

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup, Tag
 
-from btcnb.book.text import clipped
+from btcnb.book.page import clipped
 from btcnb.build.notebooks import load_chapters, select
 from btcnb.build.project import Project, UsageError, read_mapping, write_atomically
 from btcnb.plain_yaml import PlainLoader

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from btcnb.book.judging import sweep
-from btcnb.book.other_chapters import chapter_pages, recorded_verdicts
-from btcnb.book.summary import Summary, readme_block, summarise
+from btcnb.book.board import Summary, readme_block, summarise
+from btcnb.book.reading import chapter_pages, recorded_verdicts, sweep
 from btcnb.build.pages import COLLAPSE, PIPELINE
 from btcnb.build.project import Output, Project, UsageError
 from btcnb.errors import DataError

@@ -1,16 +1,27 @@
-"""The book in one screen: counts and findings reach README and first page unchanged; README follows from results/."""
+"""The scoreboard on a page: escaped, linked, filtered by keys, readable without scripts; the book in one screen."""
 
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from btcnb import paper
+from btcnb.book.board import (
+    Summary,
+    bar_html,
+    board_html,
+    findings_myst,
+    read_summary,
+    readme_block,
+    show_list,
+    summarise,
+)
 from btcnb.book.front_pipeline import ANGLES, OWNER, pipeline_html, steps
-from btcnb.book.summary import ICONS, Summary, bar_html, findings_myst, read_summary, readme_block, summarise
 from btcnb.build.pages import COLLAPSE, PIPELINE, fill, front
 from btcnb.build.project import Project, UsageError
 from btcnb.build.summary import PICTURES, VERDICTS, read_verdicts, readme_text, verdicts_of
@@ -19,12 +30,119 @@ from btcnb.experiments.headlines import Headline, headlines
 from btcnb.paper.kinds import Chapter
 from btcnb.paper.scoreboard import OUTCOMES
 
+THEORY, METHOD = "4 · Theory, with Appendices D.4 and F", "3 · Methodology"
+
+
+LINE = {
+    **{"section": THEORY, "where": "Section 4", "claim": "A <b> & C", "paper": "0.5", "ours": "", "rule": "Above 0."},
+    **{"verdict": "partly", "outcome": "partly", "written": "2026-11-17", "changes": "", "data": "none"},
+    **{"chapter": "05", "by_construction": False, "importance": "high"},
+}
+
+
+HOSTILE = '"><script>alert(1)</script>'
+
+
+def board(*lines: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame([{"id": f"C{i:03d}", **LINE, **line} for i, line in enumerate(lines, 1)])
+
+
+class Tags(HTMLParser):
+    """Which tags a page opens, with their attributes; tags that are not closed fail."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.seen if name == tag]
+
+
+def test_every_claim_is_a_line_with_its_rule_folded_and_its_chapter_linked() -> None:
+    page = board_html(board({}, {"chapter": "77"}), {"05": "05_theorem.html"})
+    tags = Tags(page)
+    assert [line.get("id") for line in tags.of("tr")] == [None, "claim-C001", "claim-C002"]
+    assert [link["href"] for link in tags.of("a")] == ["05_theorem.html"]
+    assert len(tags.of("details")) == 2 and "Above 0. Written 2026-11-17." in page
+    assert "A &lt;b&gt; &amp; C" in page and "◐ partly" in page
+    assert not re.search(r"(src|href)=\"?(https?:)?//", page), "nothing comes from another host"
+
+
+def test_text_of_a_claim_cannot_become_markup() -> None:
+    texts = (
+        "claim",
+        "where",
+        "paper",
+        "ours",
+        "rule",
+        "changes",
+        "written",
+        "data",
+        "importance",
+        "chapter",
+        "section",
+    )
+    page = board_html(board(dict.fromkeys(texts, HOSTILE)), {HOSTILE: HOSTILE})
+    assert not Tags(page).of("script") and "<script" not in page
+    assert Tags(page).of("tr")[1]["data-section"] == HOSTILE
+
+
+def test_true_by_construction_and_changed_rules_are_marked() -> None:
+    assert "true by construction" in board_html(board({"by_construction": True}), {}).split("<tbody")[1]
+    assert "true by construction" not in board_html(board({}), {}).split("<tbody")[1]
+    assert "Changed since: a reason." in board_html(board({"changes": "a reason"}), {})
+    assert "of <code>x &lt; y</code>" in board_html(board({"ours": "of `x < y`"}), {})
+    told = board_html(board({"ours": "is it *true*? 2 * 3 * 4, a*b*c, *<b>*"}), {})
+    assert "is it <em>true</em>? 2 * 3 * 4, a*b*c, <em>&lt;b&gt;</em>" in told
+
+
+def test_mathematics_is_typeset_wherever_it_stands() -> None:
+    page = board_html(board({"claim": "M below 1/√(2 S_max)", "ours": r"$\lambda_{k+1} < 2$", "rule": "λ_{k+1}"}), {})
+    assert "1/√(2 <i>S</i><sub>max</sub>)" in page and "<i>λ</i><sub>k+1</sub>" in page
+    assert r'<span class="math notranslate nohighlight">\(\lambda_{k+1} &lt; 2\)</span>' in page
+
+
+def test_filters_offer_what_there_is_in_order_and_are_labelled() -> None:
+    page = board_html(board({"outcome": "not reproduced", "verdict": "not reproduced"}, {"data": "simulated"}), {})
+    tags = Tags(page)
+    assert [list_["name"] for list_ in tags.of("select")] == ["section", "outcome", "data", "importance"]
+    assert [label["for"] for label in tags.of("label")] == [list_["id"] for list_ in tags.of("select")]
+    offered = [option["value"] for option in tags.of("option")]
+    assert offered == ["", THEORY, "", "partly", "not reproduced", "", "simulated", "none", "", "high"]
+    assert "hidden" in tags.of("form")[0], "without scripts there is nothing to filter with"
+
+
+def test_lists_lead_to_the_lines_of_the_board(shown: list[dict[str, Any]]) -> None:
+    show_list(["A <b> holds (C024)."])
+    assert shown[0]["text/markdown"] == '- A &lt;b&gt; holds (<a href="#claim-C024">C024</a>).'
+    show_list([], "None so far.")
+    assert shown[1]["text/markdown"] == "None so far." and shown[1]["text/html"] == "<p>None so far.</p>"
+
+
 ROOT = Path(__file__).parents[2]
+
+
 COUNTS = {"reproduced": 3, "true by construction": 1, "partly": 2, "not reproduced": 0, "cannot be tested here": 4}
+
+
 SUMMARY = Summary(COUNTS, dict.fromkeys(COUNTS, 1), (("How pure?", "DP 0.500 (0.475 to 0.525), S_max <b>."),))
+
+
 SVG = "<svg><title>t</title><desc>3 addresses of 2 owners, one *user*.</desc></svg>"
+
+
 TIMED = "10"
-"""The chapter whose verdicts rest on times measured while it runs: another machine may judge otherwise."""
 
 
 def test_a_board_is_counted_by_outcome_and_importance() -> None:
@@ -34,10 +152,6 @@ def test_a_board_is_counted_by_outcome_and_importance() -> None:
     assert [found.counts[name] for name in OUTCOMES] == [2, 0, 1, 1, 0] and found.claims == 4
     assert [found.important[name] for name in OUTCOMES] == [1, 0, 1, 0, 0]
     assert found.findings == (("Why?", "Because."),)
-
-
-def test_every_outcome_has_its_sign() -> None:
-    assert tuple(ICONS) == OUTCOMES
 
 
 def test_a_record_gives_the_same_summary_back() -> None:

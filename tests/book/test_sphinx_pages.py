@@ -1,9 +1,8 @@
-"""Figures as SVG, and their colours on a light and on a dark page."""
+"""Colours of figures on a light and on a dark page, and what is mended in rendered pages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -11,13 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
+from test_figures import drawn
 
-from btcnb.book.figure_svg import SMALLEST, figure_svg
+from btcnb.book.figures import figure_svg
 from btcnb.book.inks import DARK, LIGHT, contrast, fit, fitted, is_figure
 from btcnb.book.sphinx_finish import accessible, finish, light
 
-Draw = Callable[..., Figure]
 COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
 
 
@@ -26,13 +24,6 @@ def without_a_window():
     plt.switch_backend("agg")
     yield
     plt.close("all")
-
-
-def drawn(points: int = 3, **look) -> Figure:
-    figure, ax = plt.subplots(**look)
-    ax.scatter(np.arange(points), np.arange(points), label="points")
-    ax.set_xlabel("satoshi")
-    return figure
 
 
 def test_contrast_by_hand():
@@ -88,37 +79,6 @@ def test_a_white_box_behind_letters_takes_the_colour_of_the_dark_page():
     figure, ax = plt.subplots()
     ax.text(0.5, 0.5, "boxed", bbox={"fc": "white", "ec": "none"})
     assert "#ffffff" not in fit(figure_svg(figure), DARK)
-
-
-def test_equal_figures_give_equal_text_without_a_date():
-    assert figure_svg(drawn()) == figure_svg(drawn())
-    assert not re.search(r"<dc:date>|20\d\d-\d\d", figure_svg(drawn()))
-
-
-def test_very_many_points_become_pixels():
-    few, many = figure_svg(drawn(100)), figure_svg(drawn(20_000))
-    assert "<image" not in few and "<image" in many
-    assert len(many) < 200_000
-
-
-def test_small_letters_of_a_wide_figure_are_enlarged():
-    figure = drawn(figsize=(14.8, 3))
-    note = figure.axes[0].text(0, 0, "note", fontsize=5)
-    large = figure.axes[0].text(0, 1, "large", fontsize=20)
-    figure_svg(figure)
-    assert note.get_fontsize() == 2 * SMALLEST and large.get_fontsize() == 20
-
-
-@pytest.mark.parametrize("size", [5, 12])  # letters that are enlarged, and letters that are not
-def test_a_figure_is_laid_out_for_its_final_letters_and_keeps_its_engine(size: int):
-    figure = drawn(layout="constrained")
-    figure.axes[0].set_ylabel("one line\nand another", fontsize=size)
-    engine = figure.get_layout_engine()
-    figure_svg(figure)
-    assert figure.get_layout_engine() is engine
-    once = figure.axes[0].get_position().bounds
-    figure.draw_without_rendering()
-    assert figure.axes[0].get_position().bounds == pytest.approx(once, abs=0.01), "nothing is left to be moved"
 
 
 def test_a_page_gets_each_figure_twice_with_its_description_and_other_pictures_stay(tmp_path: Path):
