@@ -24,7 +24,7 @@ def without_a_window() -> Iterator[None]:
 
 def drawn(points: int = 3, **look) -> Figure:
     figure, ax = plt.subplots(**look)
-    ax.scatter(np.arange(points), np.arange(points), label="points")
+    ax.scatter(np.arange(points), np.arange(points), color="#1f77b4", label="points")
     ax.set_xlabel("satoshi")
     return figure
 

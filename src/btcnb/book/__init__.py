@@ -6,9 +6,13 @@ matplotlib and the readers.
 
 import importlib
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import TqdmWarning
+
+if TYPE_CHECKING:  # what a chapter depends on is read from the imports of the code (`btcnb.store.keys`)
+    from btcnb import digits, store  # noqa: F401
+    from btcnb.book import chapter, checking, figures, judging, page, reading  # noqa: F401
 
 # A rendered page has no live widgets; without this, whatever imports tqdm.auto prints a warning into the page.
 warnings.filterwarnings("ignore", category=TqdmWarning)
@@ -17,8 +21,8 @@ _NAMES = {
     "btcnb.book.chapter": "open_chapter whose",
     "btcnb.book.checking": "check solved",
     "btcnb.book.judging": "Look first_look judged answered",
-    "btcnb.book.page": """Row Verdict data_source escape glue in_the_paper leave_out markup power_of_ten recipe record show
-        table verdicts""",
+    "btcnb.book.page": """Row Verdict data_source escape glue in_the_paper leave_out markup power_of_ten recipe record
+        show table verdicts""",
     "btcnb.book.reading": "real_data results sweep",
     "btcnb.book.figures": "COLOURS MARKERS PAPER_COLOUR mark_paper",
     "btcnb.digits": "count number",

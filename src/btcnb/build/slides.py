@@ -234,7 +234,7 @@ def _visuals(part: Tag | None) -> Iterator[Tag]:
 def _clean(article: Tag) -> None:
     """Take off what means nothing on a slide: scripts, anchors, links, ids, sizes in pixels."""
     for cell in article.select("div.cell"):
-        if cell.select_one("div.cell_output script") is not None:
+        if cell.select_one("div.cell_output :is(script, .btcnb-interactive)") is not None:
             cell[_LIVE] = "yes"
     for part in article.select("script, style, iframe, a.headerlink, button"):
         part.decompose()
