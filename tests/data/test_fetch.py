@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from servers import answering
 
+from btcnb.build.cli import main
 from btcnb.data import fetch_release, read_release
 from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.errors import DataError
@@ -114,12 +115,28 @@ def test_a_wrong_hash_is_refused_and_leaves_nothing(tmp_path):
         with pytest.raises(DataError, match=r"doi:10\.5281/zenodo\.22239038: edges\.csv: its hash is not the one"):
             fetch_release(folder=tmp_path, files="edges.csv", base=base)
         assert content(tmp_path) == {}
-        good = "sha256:" + hashlib.sha256(FILES["edges.csv"]).hexdigest()
-        fetch_release(folder=tmp_path, files="edges.csv", base=base, registry={"edges.csv": good})
-        assert set(content(tmp_path)) == {"edges.csv"}
-        with pytest.raises(DataError, match="its hash is not the one"):
-            fetch_release(folder=tmp_path, files="nodes.csv", base=base, registry={"nodes.csv": good})
-    assert set(content(tmp_path)) == {"edges.csv"}
+
+
+def test_one_file_by_its_address_and_hash(tmp_path):
+    good = "sha256:" + hashlib.sha256(FILES["edges.csv"]).hexdigest()
+    with serving(Archive()) as base:
+        url = base.replace("/api/records", "/content/edges.csv")
+        assert content(fetch_release(url, tmp_path, hash=good)) == {"edges.csv": FILES["edges.csv"]}
+        with pytest.raises(DataError, match=r"edges\.csv: its hash is not the one"):
+            fetch_release(url, tmp_path / "new", hash="sha256:" + "0" * 64)
+        with pytest.raises(DataError, match="hash: of a file is missing or of an unknown kind"):
+            fetch_release(url, tmp_path / "new")
+    assert content(tmp_path) == {"edges.csv": FILES["edges.csv"]}
+
+
+def test_the_command(tmp_path, capsys):
+    with serving(Archive()) as base:
+        assert main(["fetch", "release", "--to", str(tmp_path / "r"), "--files", "*.csv", "--base", base]) == 0
+        assert f"The files lie in {tmp_path / 'r'}" in capsys.readouterr().out
+        assert main(["fetch", "release", "10.5281/zenodo.1", "--to", str(tmp_path / "x"), "--base", base]) == 1
+    assert read_release(tmp_path / "r").num_nodes == 9
+    assert main(["fetch", "release", "https://bob:secret@127.0.0.1/x.zip", "--hash", "md5:00000000"]) == 2
+    assert "secret" not in capsys.readouterr().err
 
 
 def test_a_download_that_breaks_off_goes_on_where_it_stopped(tmp_path):
@@ -169,7 +186,7 @@ def test_a_record_or_file_that_is_gone(tmp_path):
         del archive.files["edges.csv"]
         with pytest.raises(DataError, match=r"edges\.csv: is gone \(status 404\)"):
             fetch_release(folder=tmp_path, files="edges.csv", base=base)
-    with pytest.raises(DataError, match=r"record: no answer \(ConnectionError\)"):
+    with pytest.raises(DataError, match=r"record: no readable answer \(ConnectionError\)"):
         fetch_release(folder=tmp_path, base=base)  # the server is closed by now
     assert content(tmp_path) == {}
 

@@ -164,7 +164,7 @@ def test_a_server_that_drips_is_given_up(tmp_path):
 
 @pytest.mark.parametrize("address", ["http://h/?password=secret", "http://h/#secret@", "http://bob:secret@h"])
 def test_an_address_with_a_secret_is_refused_unread(tmp_path, address):
-    with pytest.raises(ParameterError, match="base: an address with") as error:
+    with pytest.raises(ParameterError, match="base: takes an address") as error:
         fetch_blocks(tmp_path, base=address)
     assert "secret" not in str(error.value)
 

@@ -30,6 +30,8 @@ _INTERRUPTED = {
     "sweep": "the recorded runs are kept, and the same command goes on",
     "refine": "nothing was written",
     "encoder": "no encoder was written",
+    "simulate": "nothing was written",
+    "fetch": "what arrived is kept, and the same command goes on from there",
 }
 _SEVERAL = {"--only", "--row", "--metric"}
 """Options that take all words up to the next option: `--only 03 06` is `--only 03 --only 06`."""
@@ -237,6 +239,37 @@ def print_book(
         target = page.with_suffix(".pdf")
         print_pdf(page, target)
         print(f"Printed: {project.relative(target.resolve())}")
+
+
+@app.command()
+def simulate(
+    size: Annotated[Literal["tiny", "quick", "standard", "paper"], typer.Argument(help="of the economies")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="where to: a new or an empty folder")],
+    seed: Annotated[int, typer.Option(metavar="N", help="another seed gives other economies of the same kind")] = 7,
+) -> None:
+    """Write simulated transactions with known owners: a benchmark, with a README that describes its files."""
+    from btcnb.data.export import write_simulation
+
+    print(f"Transactions, graphs and truth lie in {write_simulation(size, seed, out)}; README.md describes them.")
+
+
+@_fetch.command()
+def release(
+    doi: Annotated[
+        str | None, typer.Argument(metavar="DOI|URL", help="another record, or the address of one file")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(metavar="FOLDER", help="where to (a cache folder)")] = None,
+    files: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="names of files, like 'test*' (all)")
+    ] = None,
+    hash: Annotated[str | None, typer.Option(metavar="SHA256:…", help="of the file, where an address is given")] = None,
+    base: Annotated[str | None, typer.Option(metavar="URL", help="a mirror of Zenodo's API of records")] = None,
+) -> None:
+    """The released dataset: five address graphs, by DOI; or one file by its address and hash."""
+    from btcnb.data.readers.fetch import DOI, fetch_release
+
+    folder = fetch_release(doi or DOI, to, files, hash=hash, base=base)
+    print(f"The files lie in {folder}; give that folder as `source`. What was there already was not fetched again.")
 
 
 @_fetch.command()

@@ -11,18 +11,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal, DecimalException
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired
 
 import numpy as np
 import pandas as pd
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 from tqdm import tqdm
+from typing_extensions import TypedDict
 
 from btcnb import gates
 from btcnb.data.readers import scripts
 from btcnb.data.readers.assemble import FINAL_SEQUENCE, Missing, Raw, assemble, raw
 from btcnb.data.readers.files import MISSHAPEN, Member, is_address, members, path_of, reading
 from btcnb.data.readers.node import Node, node_blocks
-from btcnb.data.tables import MAX_MONEY, UNKNOWN, plain
+from btcnb.data.tables import MAX_MONEY, UNKNOWN, plain, writable
 from btcnb.data.transactions import Transactions, Truth
 from btcnb.errors import DataError, ParameterError
 
@@ -65,8 +67,7 @@ def read_bitcoin_core(
             raise ParameterError(f"{name}: {height!r} is not a height.")
     if isinstance(source, Node) or (is_address(path_of(source, "source")) and not Path(source).exists()):
         node = source if isinstance(source, Node) else Node.at(str(source), user, password, cookie)
-        blocks: Iterable[tuple[str, Any]] = node_blocks(node, start, end, cache, progress)
-        return assemble(_parts(blocks, start, end), node.url, missing)
+        return assemble(_parts(node_blocks(node, start, end, cache, progress), start, end), node.url, missing)
     found = [member for member in members(source) if member.name.lower().endswith((".json", ".json.gz"))]
     if not found:
         raise DataError(source, "files", "no JSON file is there", "give a folder or zip of `getblock` files")
@@ -75,6 +76,97 @@ def read_bitcoin_core(
     txs = assemble(parts, str(source), missing)
     listed = next((member for member in found if member.name.rpartition("/")[2] == WALLETS_FILE), None)
     return attach_wallets(txs, _owners(listed)) if wallets and listed is not None else txs
+
+
+def looks_like_bitcoin_core(head: bytes) -> bool:
+    """Whether a file starts like the JSON of a block."""
+    return head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None
+
+
+# What a node prints ------------------------------------------------------------------------------------------------
+
+
+def _satoshi(value: Any) -> int:
+    """Bitcoin, as a decimal, to whole satoshi."""
+    try:
+        amount = Decimal(str(value)) * SATOSHI
+        if 0 <= amount <= MAX_MONEY and amount == int(amount):
+            return int(amount)
+    except DecimalException:
+        pass
+    raise ValueError("an amount in bitcoin, with at most 8 decimals and 21 million coins")
+
+
+# Nothing is converted: of 0.9 would come 0, and 1e999999999 takes for ever.
+_Signed = Annotated[int, Field(strict=True)]
+_Whole = Annotated[int, Field(strict=True, ge=0)]
+_Amount = Annotated[int, BeforeValidator(_satoshi)]
+
+
+class _Script(TypedDict, total=False):
+    hex: str
+    type: Any
+    address: str | None
+    addresses: list[str] | None
+
+
+class _Previous(TypedDict):
+    value: _Amount
+    scriptPubKey: _Script
+
+
+class _Output(_Previous):
+    n: _Whole
+
+
+class _Input(TypedDict, total=False):
+    coinbase: Any
+    txid: str
+    vout: _Whole
+    sequence: _Whole
+    prevout: _Previous | None
+
+
+class _Transaction(TypedDict):
+    txid: str
+    vin: list[_Input]
+    vout: list[_Output]
+    version: NotRequired[_Signed]
+    locktime: NotRequired[_Whole]
+    size: NotRequired[_Whole]
+    vsize: NotRequired[_Whole]
+    fee: NotRequired[_Amount]
+
+
+class _Block(TypedDict):
+    hash: Any
+    height: _Whole
+    time: _Whole
+    tx: list[_Transaction]
+    previousblockhash: NotRequired[Any]
+
+
+_BLOCK: TypeAdapter[_Block] = TypeAdapter(_Block)
+
+
+def _checked(block: Any, place: str) -> _Block:
+    """The block, every field of the type that `getblock` gives it; else `DataError` with the first that is not."""
+    try:
+        return _BLOCK.validate_python(block)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    listed = first["loc"][:1] == ("tx",) and isinstance(first["input"], str)
+    if listed and len(first["loc"]) == 2:
+        raise DataError(place, "tx", "lists transaction ids only (verbosity 1)", _DETAIL)
+    field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]).lstrip(".")
+    if first["type"] == "missing":
+        raise DataError(place, field, "is missing", _DETAIL)
+    wanted = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    shown = str(first["input"]) if isinstance(first["input"], Decimal) else repr(first["input"])
+    raise DataError(place, field or "block", f"{plain(shown)[:60]} is not {wanted}", _DETAIL)
+
+
+# Blocks to parts ---------------------------------------------------------------------------------------------------
 
 
 def _blocks(member: Member, alone: bool) -> Iterator[tuple[str, Any]]:
@@ -101,84 +193,56 @@ def _blocks(member: Member, alone: bool) -> Iterator[tuple[str, Any]]:
 
 
 def _parts(blocks: Iterable[tuple[str, Any]], start: int | None, end: int | None) -> list[Raw]:
-    seen: dict[int, tuple[str, Any, Any]] = {}  # height -> place, hash, previous hash
+    """The blocks inside the heights, one part each; they must be of one chain."""
+    seen: dict[int, tuple[str, _Block]] = {}
     parts = []
-    for place, block in blocks:
-        height = _whole(block.get("height"), place, "height")
+    for place, told in blocks:
+        block = _checked(told, place)
+        height = block["height"]
         if (start is not None and height < start) or (end is not None and height > end):
             continue
-        if height in seen and block.get("hash") != seen[height][1]:
+        if height in seen and block["hash"] != seen[height][1]["hash"]:
             raise DataError(place, "height", f"{height} stands in {seen[height][0]} as another block", "keep one chain")
-        seen[height] = (place, block.get("hash"), block.get("previousblockhash"))
-        parts.append(_part(block, height, place))
-    _require_one_chain(seen)
+        parts.append(_part(block, place))
+        seen[height] = (place, {**block, "tx": []})
+    for height, (place, block) in seen.items():
+        before, previous = seen.get(height - 1), block.get("previousblockhash")
+        if before is not None and previous is not None and before[1]["hash"] not in (None, previous):
+            problem = f"block {height} does not follow the block {height - 1} in {before[0]}"
+            remedy = "the chain was reorganised in between; fetch both again"
+            raise DataError(place, "previousblockhash", problem, remedy)
     return parts
 
 
-def _require_one_chain(seen: dict[int, tuple[str, Any, Any]]) -> None:
-    for height, (place, _, previous) in seen.items():
-        before = seen.get(height - 1)
-        if before is not None and previous is not None and before[1] not in (None, previous):
-            raise DataError(
-                place,
-                "previousblockhash",
-                f"block {height} does not follow the block {height - 1} in {before[0]}",
-                "the chain was reorganised in between; fetch both again",
-            )
-
-
-def _part(block: dict[str, Any], height: int, place: str) -> Raw:
-    time = _whole(block.get("time"), place, "time")
-    listed = block.get("tx")
-    if not isinstance(listed, list) or not all(isinstance(tx, dict) for tx in listed):
-        raise DataError(place, "tx", "lists transaction ids only (verbosity 1)", _DETAIL)
+def _part(block: _Block, place: str) -> Raw:
     transactions, inputs, outputs = [], [], []
-    for number, tx in enumerate(listed):
-        where = f"{place}, tx[{number}]"
-        try:
-            coinbase = bool(tx["vin"]) and tx["vin"][0].get("coinbase") is not None
-            size = _whole(tx.get("size", 0), where, "size")
-            fee = _satoshi(tx["fee"], where, "fee") if "fee" in tx else UNKNOWN
-            lock = _whole(tx.get("locktime", 0), where, "locktime")
-            version = _whole(tx.get("version", 1), where, "version", low=None)
-            virtual = _whole(tx.get("vsize", size), where, "vsize")
-            transactions.append((tx["txid"], height, time, number, coinbase, version, lock, size, virtual, fee))
-            if not coinbase:
-                inputs += [_input(number, position, vin, where) for position, vin in enumerate(tx["vin"])]
-            outputs += [_output(number, vout, tx["txid"], where) for vout in tx["vout"]]
-        except KeyError as error:
-            raise DataError(where, str(error.args[0]), "is missing", _DETAIL) from error
-        except MISSHAPEN as error:
-            raise DataError(where, "tx", f"is not a transaction ({error})", "fetch the block again") from error
+    for number, tx in enumerate(block["tx"]):
+        coinbase = bool(tx["vin"]) and tx["vin"][0].get("coinbase") is not None
+        size = tx.get("size", 0)
+        sizes = (size, tx.get("vsize", size))
+        head = (coinbase, tx.get("version", 1), tx.get("locktime", 0), *sizes, tx.get("fee", UNKNOWN))
+        transactions.append((tx["txid"], block["height"], block["time"], number, *head))
+        for position, spend in enumerate([] if coinbase else tx["vin"]):
+            if "txid" not in spend or "vout" not in spend:
+                raise DataError(place, f"tx[{number}].vin[{position}].txid, vout", "is missing", _DETAIL)
+            inputs.append((number, position, *_spent(spend)))
+        for made in tx["vout"]:
+            address, kind = _owner(made["scriptPubKey"], tx["txid"], made["n"])
+            outputs.append((number, made["n"], address, made["value"], kind))
     return raw(transactions, inputs, outputs)
 
 
-def _input(tx: int, position: int, vin: dict[str, Any], where: str) -> tuple[Any, ...]:
+def _spent(spend: _Input) -> tuple[Any, ...]:
+    """Transaction, output, address, value, type and sequence of an input."""
     address, kind, value = None, scripts.UNKNOWN_TYPE, UNKNOWN
-    previous = vin.get("prevout")
+    previous = spend.get("prevout")
     if previous is not None:
-        address, kind = _owner(previous["scriptPubKey"], vin["txid"], vin["vout"])
-        value = _satoshi(previous["value"], where, f"vin[{position}].prevout.value")
-    sequence = _whole(vin.get("sequence", FINAL_SEQUENCE), where, f"vin[{position}].sequence")
-    return (
-        tx,
-        position,
-        vin["txid"],
-        _whole(vin["vout"], where, f"vin[{position}].vout"),
-        address,
-        value,
-        kind,
-        sequence,
-    )
+        address, kind = _owner(previous["scriptPubKey"], spend["txid"], spend["vout"])
+        value = previous["value"]
+    return spend["txid"], spend["vout"], address, value, kind, spend.get("sequence", FINAL_SEQUENCE)
 
 
-def _output(tx: int, vout: dict[str, Any], txid: str, where: str) -> tuple[Any, ...]:
-    number = _whole(vout["n"], where, "vout.n")
-    address, kind = _owner(vout["scriptPubKey"], txid, number)
-    return (tx, number, address, _satoshi(vout["value"], where, f"vout[{number}].value"), kind)
-
-
-def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, int]:
+def _owner(script: _Script, txid: str, number: int) -> tuple[str | None, int]:
     """Address and type of an output: what the node says (nodes before version 22 list `addresses`), else the script."""
     told = script.get("hex", "")
     kind = scripts.TYPE_CODE.get(str(script.get("type")))
@@ -187,36 +251,11 @@ def _owner(script: dict[str, Any], txid: str, number: int) -> tuple[str | None, 
     if kind == scripts.NULLDATA or told.startswith("6a"):  # OP_RETURN, also where the node is unsure
         return None, scripts.NULLDATA
     several = script.get("addresses") or []
-    if not isinstance(several, list):
-        raise TypeError("addresses are no list")
     address = script.get("address", several[0] if len(several) == 1 else None)
-    if address is not None and not isinstance(address, str):
-        raise TypeError("an address is no text")
     return address or told or f"{txid}:{number}", kind
 
 
-def _satoshi(value: Any, where: str, field: str) -> int:
-    """Bitcoin, as a decimal, to whole satoshi."""
-    try:
-        amount = Decimal(str(value)) * SATOSHI
-        if 0 <= amount <= MAX_MONEY and amount == int(amount):
-            return int(amount)
-    except DecimalException:
-        pass
-    problem = f"{plain(value)[:60]} is not an amount in bitcoin"
-    raise DataError(where, field, problem, "amounts have at most 8 decimals and 21 million coins")
-
-
-def _whole(value: Any, where: str, field: str, low: int | None = 0) -> int:
-    """A whole number as JSON writes one. Nothing is converted: of 0.9 would come 0, and 1e999999999 takes for ever."""
-    if type(value) is not int or (low is not None and value < low):
-        raise DataError(where, field, f"{plain(repr(value))[:60]} is not a whole number", _DETAIL)
-    return value
-
-
-def looks_like_bitcoin_core(head: bytes) -> bool:
-    """Whether a file starts like the JSON of a block."""
-    return head.lstrip()[:1] in (b"{", b"[") and _KEYS.search(head) is not None
+# Wallets -----------------------------------------------------------------------------------------------------------
 
 
 def attach_wallets(txs: Transactions, owners: Mapping[str, str]) -> Transactions:
@@ -225,7 +264,7 @@ def attach_wallets(txs: Transactions, owners: Mapping[str, str]) -> Transactions
     told = [*gates.instance("owners", owners, Mapping).items()]
     if not all(isinstance(text, str) for pair in told for text in pair):
         raise DataError("owners", "wallets", "are not address -> wallet, both text", "give the wallet of each address")
-    names = sorted(set(owners.values()))
+    names = sorted(set(writable(list(owners.values()), "owners", "wallets")))
     number = {name: position for position, name in enumerate(names)}
     owner = np.array([number[owners[a]] if a in owners else UNKNOWN for a in txs.addresses], dtype=np.int64)
     entities = pd.DataFrame({"kind": ["wallet"] * len(names), "name": names})
@@ -236,12 +275,16 @@ def _owners(member: Member) -> dict[str, str]:
     """Address -> wallet, from wallet -> address -> key, or wallet -> list of keys that hold an `address`."""
     with reading(member.source, "JSON", "is broken or cut short", "fetch it again"):
         content: Any = json.loads(member.read())
-    owners: dict[str, str] = {}
     remedy = "fix it, or read with wallets=False"
     with reading(member.source, "wallets", "is not wallet -> address -> key", remedy, MISSHAPEN):
-        for wallet, keys in content.items():
-            for address in keys if isinstance(keys, dict) else [key["address"] for key in keys]:
-                if owners.setdefault(address, wallet) != wallet:
-                    problem = f"belongs to {owners[address]} and {wallet}"
-                    raise DataError(member.source, str(address), problem, "keep one owner")
+        pairs = [
+            (address, wallet)
+            for wallet, keys in content.items()
+            for address in (keys if isinstance(keys, dict) else [key["address"] for key in keys])
+        ]
+        owners: dict[str, str] = {}
+        for address, wallet in pairs:
+            if owners.setdefault(address, wallet) != wallet:
+                problem = f"belongs to {owners[address]} and {wallet}"
+                raise DataError(member.source, str(address), problem, "keep one owner")
     return owners

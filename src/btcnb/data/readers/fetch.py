@@ -7,27 +7,27 @@ its hash, which stands in the file's name, covers its Merkle root.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import functools
-import json
 import re
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 import pooch
 import requests
-from pooch.downloaders import doi_to_repository
+from pooch.downloaders import ZenodoRepository, doi_to_repository
 from pooch.hashes import ALGORITHMS_AVAILABLE
 from tqdm import tqdm
 from urllib3.exceptions import HTTPError
 
 from btcnb import gates
 from btcnb.data.readers.blocks import require_block
-from btcnb.data.readers.files import is_address, path_of, reading
+from btcnb.data.readers.files import MISSHAPEN, is_address, path_of, reading
 from btcnb.data.readers.node import in_time
 from btcnb.errors import DataError, ParameterError
 
@@ -36,8 +36,6 @@ DOI = "10.5281/zenodo.22239038"
 BLOCKS = "https://raw.githubusercontent.com/bitcoin-data/stale-blocks/HEAD"
 """The collection of blocks."""
 _ZENODO = "10.5281/zenodo."
-_RECORDS = "https://zenodo.org/api/records"
-_RECORD_BYTES = 2**24  # a record of the archive is some kilobytes
 _LIST = "stale-blocks.csv"
 _LARGEST_LIST = 2**26  # bytes
 _LARGEST_BLOCK = 4_000_000  # bytes
@@ -48,52 +46,47 @@ _ATTEMPTS = 4
 _NAME_BYTES = 200  # file systems take 255; pooch adds some of its own while it writes
 
 
-class Listed(NamedTuple):
-    """What a record states of a file: its hash, as `algorithm:digits`, and its address."""
-
-    hash: str
-    url: str
-
-
 def fetch_release(
     doi: str = DOI,
     folder: str | Path | None = None,
     files: str | Sequence[str] | None = None,
     *,
+    hash: str | None = None,
     base: str | None = None,
-    registry: Mapping[str, str] | None = None,
     timeout: float = 60.0,
 ) -> Path:
     """Download the files of a record and return the folder they lie in, ready for `read_release`.
 
-    folder:   where to; None: pooch's cache folder for `btcnb`
-    files:    patterns of the names wanted; None: all
-    base:     address of the Zenodo API's records, for a mirror or a test; None: zenodo.org
-    registry: file name -> hash (`"sha256:…"`, `"md5:…"`) to trust instead of those the record states
+    doi:    the record; or the address of one file, whose `hash` must then be given
+    folder: where to; None: pooch's cache folder for `btcnb`
+    files:  patterns of the names wanted; None: all
+    hash:   `"sha256:…"` or `"md5:…"` of the file at an address; a record states those of its files
+    base:   address of the Zenodo API's records, for a mirror or a test; None: zenodo.org
 
     A file that is there with the right hash is not fetched again. A download goes to `<folder>/.partial` and is moved
     into place when its hash is right; one that broke off goes on where it stopped. Nothing fetched is ever unpickled.
     """
     doi, timeout = gates.text("doi", doi), gates.real("timeout", timeout, "(0, 86400]")
-    base = _RECORDS if base is None else _require_base(base)
-    if is_address(doi) or not re.fullmatch(r"10\.[0-9.]+/\S+", doi):
-        shown = "this is an address" if is_address(doi) else f"{doi!r:.80} is none"
-        raise ParameterError(f"doi: {shown}; pass the DOI alone, like {DOI}.")
-    target = _cache(doi.rpartition("/")[2]) if folder is None else path_of(folder, "folder")
-    listed = _zenodo_files(doi, base, timeout) if doi.startswith(_ZENODO) else _other_files(doi, timeout)
-    trusted = {} if registry is None else dict(gates.instance("registry", registry, Mapping))
+    if is_address(doi):
+        url = _require_plain("doi", doi)
+        source = name = PurePosixPath(url).name
+        listed = {name: (_checkable(hash, name), url)}
+    elif not re.fullmatch(r"10\.[0-9.]+/\S+", doi):
+        raise ParameterError(f"doi: {doi!r:.80} is none; pass the DOI alone, like {DOI}, or the address of a file.")
+    else:
+        source, name = f"doi:{doi}", doi.rpartition("/")[2]
+        listed = _record(doi, None if base is None else _require_plain("base", base), timeout)
+    target = _cache(name) if folder is None else path_of(folder, "folder")
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)
-    for name in _chosen(listed, files, doi):
-        cupboard.registry[name] = _hash(trusted[name], "registry") if name in trusted else listed[name].hash
-        cupboard.urls[name] = listed[name].url
+    for name in _chosen(listed, files, source):
+        cupboard.registry[name], cupboard.urls[name] = listed[name]
         try:
             with _on_disk(target):
-                cupboard.fetch(name, downloader=Resuming(target / ".partial" / name, f"doi:{doi}", timeout))
+                cupboard.fetch(name, downloader=Resuming(target / ".partial" / name, source, timeout))
         except ValueError as error:  # how pooch tells a wrong hash; what it downloaded is gone
-            raise DataError(
-                f"doi:{doi}", name, "its hash is not the one the record states", "fetch it again; if it stays, ask why"
-            ) from error
-    _tidy(target / ".partial")
+            problem, remedy = "its hash is not the one that is stated", "fetch it again; if it stays, ask why"
+            raise DataError(source, name, problem, remedy) from error
+    _remove_if_empty(target / ".partial")
     return target
 
 
@@ -116,11 +109,9 @@ def fetch_blocks(
     and is moved into place when hash, Merkle root and witnesses are right; one that broke off goes on where it stopped.
     Of some blocks the collection knows the header only: they are passed over.
     """
-    address, timeout = BLOCKS if base is None else _require_base(base), gates.real("timeout", timeout, "(0, 86400]")
-    low, high = (
-        default if given is None else gates.whole(name, given, "[0, inf)")
-        for name, given, default in (("start", start, 0), ("end", end, 2**32))
-    )
+    address, timeout = _require_plain("base", base or BLOCKS), gates.real("timeout", timeout, "(0, 86400]")
+    low = 0 if start is None else gates.whole("start", start, "[0, inf)")
+    high = 2**32 if end is None else gates.whole("end", end, "[0, inf)")
     target = _cache("stale-blocks") if folder is None else path_of(folder, "folder")
     cupboard = pooch.create(path=target, base_url="", retry_if_failed=0)
     wanted = [f"{height}-{name}.bin" for height, name in _listed_blocks(address, timeout) if low <= height <= high]
@@ -130,13 +121,10 @@ def fetch_blocks(
         cupboard.registry[name] = None  # the block's own hash is checked instead
         cupboard.urls[name] = f"{address}/blocks/{name}"
         part = target / ".partial" / name
-        try:
-            with _on_disk(target):
-                cupboard.fetch(name, downloader=Resuming(part, address, timeout, require_block, _LARGEST_BLOCK))
+        with contextlib.suppress(GoneError), _on_disk(target):
+            cupboard.fetch(name, downloader=Resuming(part, address, timeout, require_block, _LARGEST_BLOCK))
             there += 1
-        except GoneError:
-            continue
-    _tidy(target / ".partial")
+    _remove_if_empty(target / ".partial")
     if not there:
         raise DataError(address, "blocks", "there are none of these heights", "choose other heights")
     return target
@@ -151,88 +139,70 @@ def _on_disk(folder: Path) -> Any:
     return reading(folder, "folder", "cannot be written", remedy, (OSError,))
 
 
-def _require_base(base: object) -> str:
-    """An address of a folder of files: text, and without a user name, a password or a query."""
-    address = gates.instance("base", base, str).rstrip("/")
-    if re.search("[@?#]", address):
-        raise ParameterError(
-            "base: an address with a user name, a password or a query is not taken, because addresses are logged."
-        )
-    return address
+def _remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
-def _zenodo_files(doi: str, base: str, timeout: float) -> dict[str, Listed]:
-    """The files of a Zenodo record; its number stands in the DOI, which spares a request.
+def _require_plain(name: str, address: object) -> str:
+    """A web address without a user name, a password or a query, because addresses are logged."""
+    text = gates.instance(name, address, str).strip().rstrip("/")
+    if not re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", text):
+        raise ParameterError(f"{name}: takes an address https://host/path without user name, password and query.")
+    return text
 
-    The archive has told a file's name as `key` and as `filename`, its hash with and without `md5:`.
-    """
-    source, number = f"doi:{doi}", doi.removeprefix(_ZENODO)
 
-    def ask() -> bytes:
-        with requests.get(f"{base}/{number}", stream=True, timeout=timeout) as reply:
-            return bytes(reply.raw.read(_RECORD_BYTES + 1, decode_content=True))
+def _record(doi: str, base: str | None, timeout: float) -> dict[str, tuple[str, str]]:
+    """Name -> hash and address of every file of a record, as pooch finds them."""
+    source, found = f"doi:{doi}", pooch.create(path=Path(), base_url="")
+
+    def ask() -> dict[Any, tuple[Any, Any]]:
+        if doi.startswith(_ZENODO):  # the record's number stands in the DOI, which spares a request
+            repository = ZenodoRepository(doi, f"/{doi.removeprefix(_ZENODO)}", timeout=timeout)
+            repository.base_api_url = base or repository.base_api_url
+        else:
+            repository = doi_to_repository(doi, timeout=timeout)
+        repository.populate_registry(found)
+        return {name: (told, repository.download_url(name)) for name, told in found.registry.items()}
 
     try:
-        record = json.loads(in_time(ask, timeout))
+        listed = in_time(ask, timeout)
     except (requests.RequestException, HTTPError) as error:
-        raise DataError(source, "record", f"no answer ({type(error).__name__})", "check the network") from error
-    except (ValueError, RecursionError) as error:  # what was cut off at the limit is no JSON either
-        raise DataError(source, "record", "the archive's answer is not readable", "try again later") from error
-    files = record.get("files") if isinstance(record, dict) else None
-    if not isinstance(files, list) or not files:
-        raise DataError(source, "record", "is not there or lists no files", "check the DOI")
-    found = {}
-    for entry in files:
-        told = entry if isinstance(entry, dict) else {}
-        name, checksum = told.get("key", told.get("filename")), told.get("checksum")
-        links = told["links"] if isinstance(told.get("links"), dict) else {}
-        url = links.get("self", f"{base}/{number}/files/{name}/content")
+        problem = f"no readable answer ({type(error).__name__})"
+        raise DataError(source, "record", problem, "check the network and the DOI") from error
+    except MISSHAPEN as error:  # pooch takes the answer's shape for granted
+        raise DataError(source, "record", "is not there or lists no files", "check the DOI") from error
+    if not listed:
+        raise DataError(source, "record", "lists no files", "check the DOI")
+    for name, (told, url) in listed.items():
+        _checkable(told, source)
         if not isinstance(name, str) or not isinstance(url, str) or not re.match(r"https?://[^/@\s]+/\S*$", url):
             raise DataError(source, "record", "names a file without a name or an address", "do not trust this record")
-        plain = isinstance(checksum, str) and ":" not in checksum
-        found[name] = Listed(_hash(f"md5:{checksum}" if plain else checksum, source), url)
-    return found
+    return listed
 
 
-def _other_files(doi: str, timeout: float) -> dict[str, Listed]:
-    """The files behind any other DOI, as pooch finds them."""
-    source = f"doi:{doi}"
-    try:
-        repository, found = doi_to_repository(doi, timeout=timeout), pooch.create(path=Path(), base_url="")
-        repository.populate_registry(found)
-        return {
-            name: Listed(_hash(told, source), repository.download_url(name)) for name, told in found.registry.items()
-        }
-    except (requests.RequestException, ValueError) as error:
-        raise DataError(source, "DOI", f"leads nowhere ({type(error).__name__})", "check it") from error
-    except (KeyError, TypeError, AttributeError) as error:  # pooch takes the answer's shape for granted
-        raise DataError(source, "record", "is not there or lists no files", "check the DOI") from error
-
-
-def _hash(told: Any, source: str) -> str:
+def _checkable(told: Any, source: str) -> str:
     """A hash that can be checked; without one, nothing is fetched."""
     algorithm, _, digits = told.partition(":") if isinstance(told, str) else ("", "", "")
     if algorithm.lower() not in ALGORITHMS_AVAILABLE or not re.fullmatch(r"[0-9a-fA-F]{8,128}", digits):
-        raise DataError(
-            source, "checksum", "of a file is missing or of an unknown kind", "pass `registry` with hashes you trust"
-        )
+        problem = "of a file is missing or of an unknown kind"
+        raise DataError(source, "hash", problem, "give one that you trust, like sha256:…, with the file's address")
     return str(told)
 
 
-def _chosen(listed: Mapping[str, Listed], files: str | Sequence[str] | None, doi: str) -> list[str]:
+def _chosen(listed: Mapping[str, Any], files: str | Sequence[str] | None, source: str) -> list[str]:
     patterns = ["*"] if files is None else [files] if isinstance(files, str) else gates.items("files", files)
     for pattern in patterns:
         gates.instance("files", pattern, str)
         if not any(fnmatch(name, pattern) for name in listed):
-            raise DataError(f"doi:{doi}", "files", f"{pattern!r} matches none", f"it has {', '.join(listed) or 'none'}")
+            raise DataError(source, "files", f"{pattern!r} matches none", f"it has {', '.join(listed) or 'none'}")
     names = [name for name in listed if any(fnmatch(name, pattern) for pattern in patterns)]
     for name in names:
         path = PurePosixPath(name.replace("\\", "/"))
-        odd = (
-            path.is_absolute() or not path.parts or {"..", ".partial"} & set(path.parts) or re.match("[A-Za-z]:", name)
-        )
-        if odd or not name.isprintable() or any(len(part.encode()) > _NAME_BYTES for part in path.parts):
-            raise DataError(f"doi:{doi}", "files", f"{name!r} points outside the folder", "do not trust this record")
+        leaves = path.is_absolute() or not path.parts or {"..", ".partial"} & set(path.parts)
+        odd = leaves or re.match("[A-Za-z]:", name) or not name.isprintable()
+        if odd or any(len(part.encode()) > _NAME_BYTES for part in path.parts):
+            raise DataError(source, "files", f"{name!r} points outside the folder", "do not trust this record")
     return names
 
 
@@ -339,9 +309,3 @@ class Resuming:
                             raise requests.Timeout
                         seen, since = got, time.monotonic()
         return size < 0 or got >= size
-
-
-def _tidy(folder: Path) -> None:
-    """Remove the folder of partial downloads, if it is empty."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()

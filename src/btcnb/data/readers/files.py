@@ -238,10 +238,11 @@ def _from(file: Path, folder: Path) -> list[Member]:
 
 def _in_zip(path: Path, prefix: str) -> list[Member]:
     """The members of a zip. Its table of contents is read once; the archive closes when the last member goes."""
-    errors = (*BROKEN, NotImplementedError, RuntimeError, ValueError)
+    errors = (*BROKEN, NotImplementedError, RuntimeError, LookupError, ValueError)
     with reading(path, "archive", "is broken or cut short", "fetch it again", errors):
         archive = zipfile.ZipFile(path)  # outlives this function on purpose
-    entries = sorted((entry for entry in archive.infolist() if not entry.is_dir()), key=lambda entry: entry.filename)
+        listed = [entry for entry in archive.infolist() if not entry.is_dir()]
+    entries = sorted(listed, key=lambda entry: entry.filename)
     for entry in entries:
         parts = PurePosixPath(entry.filename.replace("\\", "/"))
         if not parts.parts or parts.is_absolute() or ".." in parts.parts or ":" in parts.parts[0]:
