@@ -20,8 +20,7 @@ from _measure import RESULTS
 
 from btcnb import book
 from btcnb.data import read_blocks
-from btcnb.data.coinjoin.scoring import score_lists, score_ordinary
-from btcnb.data.listed_mixes import alarm_table, recognised_table
+from btcnb.data.coinjoin.scores import alarm_table, recognised_table, score_lists, score_ordinary
 
 LISTS = ("dumplings", "bitcoin-core-regtest", "regtest-wallets")
 BLOCKS = "mainnet-blocks"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +12,21 @@ from builders import BTC, FINAL, RBF, chain
 from btcnb import paper
 from btcnb.data import SCRIPT_TYPES, SimulationConfig, Transactions, simulate
 from btcnb.data.change_votes import (
+    COLUMNS,
+    EXTRA,
     FINGERPRINTS,
     HEURISTICS,
     UNIVERSAL,
+    UNIVERSAL_COLUMNS,
     ChangeVotes,
     change_votes,
-    freshness,
+    has_vote,
+    output_rows,
     published_votes,
     rule_precision,
-    true_change,
-    two_outputs,
-    vote_scores,
+    universal,
 )
-from btcnb.data.change_votes.flags import transaction_flags
-from btcnb.data.change_votes.votes import SINCE
+from btcnb.data.change_votes.votes import SINCE, transaction_flags
 from btcnb.errors import ParameterError
 
 MODERN = 600_000
@@ -53,10 +53,14 @@ def spent(first: dict[str, object], second: dict[str, object], height: int = MOD
     return story.build()
 
 
+def column(votes: ChangeVotes, name: str) -> np.ndarray:
+    return votes.votes[:, HEURISTICS.index(name)]
+
+
 def vote(txs: Transactions, name: str, smart: bool = True) -> int:
     votes = change_votes(txs, smart)
     assert votes.tx[0] == 0
-    return int(votes.column(name)[0])
+    return int(column(votes, name)[0])
 
 
 # universal ------------------------------------------------------------------------------------------------------
@@ -73,8 +77,8 @@ def test_change_is_smaller_than_every_input() -> None:
         .build()
     )
     assert votes.tx.tolist() == [0, 2, 3, 4]
-    assert votes.column("optimal_change").tolist() == [1, 1, -1, -1]
-    assert votes.column("optimal_change_with_fee").tolist() == [1, -1, -1, -1]
+    assert column(votes, "optimal_change").tolist() == [1, 1, -1, -1]
+    assert column(votes, "optimal_change_with_fee").tolist() == [1, -1, -1, -1]
 
 
 def test_an_unknown_value_or_fee_makes_no_vote() -> None:
@@ -108,7 +112,7 @@ def test_a_round_amount_is_the_payment() -> None:
         .pay("c", {"x": 700, "y": 900})
         .build()
     )
-    columns = [votes.column(f"power_of_ten_{d}").tolist() for d in range(2, 8)]
+    columns = [column(votes, f"power_of_ten_{d}").tolist() for d in range(2, 8)]
     assert columns == [[1, 0, -1], [1, 0, -1], *[[-1, 0, -1]] * 4]
 
 
@@ -212,7 +216,7 @@ def test_zeroconf_spends_an_output_of_its_own_block() -> None:
     story = chain(start_block=MODERN).coinbase("c", value=16).pay("c", {"x": 7, "y": 9}, block="same")
     txs = story.pay("y", {"q": 9}, block="same").pay("x", {"p": 7}).build()
     assert transaction_flags(txs)["zeroconf"].tolist() == [0, 1, 1, 0]
-    assert change_votes(txs).column("fp_zeroconf").tolist() == [1]
+    assert column(change_votes(txs), "fp_zeroconf").tolist() == [1]
 
 
 def test_types_among_the_inputs() -> None:
@@ -292,12 +296,9 @@ def test_rows_of_chosen_transactions() -> None:
     chosen = votes.tx[[5, 2, 2]]
     assert votes.of(chosen).tx.tolist() == chosen.tolist()
     assert votes.of(chosen).votes.tolist() == votes.votes[[5, 2, 2]].tolist()
-    assert votes.table().loc[chosen[0]].tolist() == votes.votes[5].tolist()
     coinbase = np.flatnonzero(CHAIN.transactions["is_coinbase"])[:1]
     with pytest.raises(ParameterError, match="no two outputs"):
         votes.of(coinbase)
-    with pytest.raises(ParameterError, match="name"):
-        votes.column("guess")
 
 
 def test_a_chain_without_payments_has_no_votes() -> None:
@@ -339,6 +340,58 @@ def test_votes_are_what_the_definitions_say_transaction_by_transaction() -> None
     assert (votes.votes >= 0).any(axis=0).sum() >= 20  # the sample exercises nearly all of them
 
 
+# outputs as rows of numbers ---------------------------------------------------------------------------------------
+
+
+def test_there_are_35_inputs_and_18_without_spending_transactions() -> None:
+    assert (len(COLUMNS), len(EXTRA), len(UNIVERSAL_COLUMNS)) == (35, 9, 18)
+    assert COLUMNS[: len(HEURISTICS)] == HEURISTICS
+    assert (*UNIVERSAL, *EXTRA) == UNIVERSAL_COLUMNS
+
+
+def test_nine_features_by_hand() -> None:
+    story = chain(start_block=2016, types={"a": "pubkeyhash", "b": "witness_v0_keyhash"})
+    txs = story.pay([("a", 50), ("b", 60)], {"x": 25, "y": 75}, version=1, lock_time=7, virtual_size=4).build()
+    found = dict(zip(EXTRA, output_rows(txs, change_votes(txs))[:, len(HEURISTICS) :].T.tolist(), strict=True))
+    assert found == {
+        "value_share": [0.25, 0.75],
+        "output_index": [0, 1],
+        "fee_per_byte": [2, 2],  # 10 // 4
+        "output_total": [100, 100],
+        "version": [1, 1],
+        "segwit": [1, 1],  # one input has a witness
+        "locktime": [1, 1],
+        "inputs": [2, 2],
+        "epoch": [2, 2],  # 2016 // 1008
+    }
+
+
+def test_what_is_not_told_is_minus_one_and_nothing_is_nan() -> None:
+    txs = chain(types={"u": "unknown"}).pay([("u", 9)], {"x": 0, "y": 0}).build()
+    hidden = replace(txs, transactions=txs.transactions.assign(fee=-1))
+    found = dict(zip(EXTRA, output_rows(hidden, change_votes(hidden))[:, len(HEURISTICS) :].T.tolist(), strict=True))
+    assert found["fee_per_byte"] == found["segwit"] == [-1, -1]
+    assert found["value_share"] == [0.5, 0.5]  # both are worth nothing
+
+
+def test_rows_hold_signed_votes_and_features() -> None:
+    txs = chain().pay("a", {"x": 5_000, "y": 1_234_567}).pay("b", {"p": 11, "q": 13}).build()
+    votes = change_votes(txs)
+    rows = output_rows(txs, votes)
+    assert rows.shape == (4, 35) and rows.dtype == np.float32
+    assert rows[:, COLUMNS.index("power_of_ten_3")].tolist() == [-1, 1, 0, 0]
+    assert has_vote(rows).tolist() == [True, True, False, False]
+    assert has_vote(rows, ("address_type",)).tolist() == [False] * 4
+    assert universal(rows).shape == (4, 18)
+    assert universal(rows)[:, -9:].tolist() == rows[:, -9:].tolist()
+    assert np.isfinite(rows).all()
+
+
+def test_a_chain_without_two_outputs_has_no_rows() -> None:
+    txs = chain().coinbase("m").pay("a", {"b": 1}).build()
+    assert output_rows(txs, change_votes(txs)).shape == (0, 35)
+
+
 # published figures ----------------------------------------------------------------------------------------------
 
 
@@ -358,13 +411,6 @@ def test_published_rates_and_precisions_agree() -> None:
     rounding = 0.0005 + 0.0001 / (table["TPR"] + table["FPR"])  # of the precision, and of both rates
     assert ((ours - table["precision"]).abs() <= rounding).all()
     assert len(table) == 19
-
-
-@pytest.mark.parametrize("junk", [None, 5, "text", [1], object()])
-@pytest.mark.parametrize("function", [two_outputs, true_change, rule_precision, freshness, lambda x: vote_scores(x, x)])
-def test_what_is_no_transactions_is_named(function: Any, junk: Any) -> None:
-    with pytest.raises(ParameterError, match="must be a"):
-        function(junk)
 
 
 def test_no_transactions_have_no_votes() -> None:

@@ -9,8 +9,8 @@ import pytest
 from builders import BTC, chain
 
 from btcnb.data import PROTOCOLS, CoinJoinRates, Transactions, coinjoin_rules, detect_coinjoins
-from btcnb.data.coinjoin import REGISTRY, RULE_SETS
-from btcnb.data.coinjoin.constants import wasabi2_denominations
+from btcnb.data.coinjoin.rules import PRECEDENCE
+from btcnb.data.coinjoin.shape import wasabi2_denominations
 from btcnb.errors import ParameterError
 
 
@@ -44,14 +44,11 @@ def test_rule_sets_know_the_same_protocols_and_nothing_else():
         detect_coinjoins(txs, "better")
 
 
-def test_a_registered_protocol_has_two_rules_a_turn_in_each_set_and_a_rate_of_its_own():
-    """Adding a protocol is its file and one line: detectors, their order and the simulator follow from that line."""
-    for rules in RULE_SETS:
-        turns = [getattr(protocol, rules).precedence for protocol in REGISTRY]
-        assert sorted(turns) == list(range(1, len(REGISTRY) + 1))
-        order = [protocol.name for protocol in sorted(REGISTRY, key=lambda p: getattr(p, rules).precedence)]
-        assert coinjoin_rules(chain().build(), rules).columns.tolist() == order
-    rates = [protocol.rate for protocol in REGISTRY if protocol.rate]
+def test_each_protocol_has_a_turn_in_both_rule_sets_and_a_rate():
+    for rules, order in PRECEDENCE.items():
+        assert sorted(order) == sorted(PROTOCOLS)
+        assert tuple(coinjoin_rules(chain().build(), rules).columns) == order
+    rates = [name.replace(".", "").replace("-", "_") for name in PROTOCOLS]
     assert sorted(rates) == sorted(field.name for field in fields(CoinJoinRates))
 
 

@@ -19,10 +19,9 @@ from btcnb.data import (
     detect_coinjoins,
     simulate,
 )
-from btcnb.data.coinjoin import FITTED, Fitted, fit
-from btcnb.data.coinjoin.detect import REGISTRY
-from btcnb.data.coinjoin.shape import Shape
-from btcnb.errors import ParameterError
+from btcnb.data.coinjoin import Fitted
+from btcnb.data.coinjoin.lists import Listed
+from btcnb.data.coinjoin.scores import fit
 
 UNKNOWN = SCRIPT_TYPES.index("unknown")
 
@@ -84,14 +83,15 @@ def test_a_single_level_must_be_near_twice_the_base_and_how_near_is_fitted():
 
 
 def test_constants_are_fitted_to_the_lists_that_are_given():
+    def fitted(*lists: tuple[str, Transactions]) -> Fitted:
+        return fit(Listed("archive", "file", (protocol,), mixes) for protocol, mixes in lists)
+
     rounds = one(PEERS, sorted(LEVELS + CHANGES))
     gap = 2 * 10_989_962 / 21_977_160 - 1
-    assert fit([("wasabi1.1", rounds)]) == pytest.approx((10 * gap, 0.8))
-    assert fit([("wasabi2", rounds), ("joinmarket", rounds)]) == fit([]) == Fitted()
+    assert fitted(("wasabi1.1", rounds)) == pytest.approx((10 * gap, 0.8))
+    assert fitted(("wasabi2", rounds), ("joinmarket", rounds)) == fitted() == Fitted()
     outputs = sorted([1_000_000] * 6 + [531_441] * 6 + [50_000] * 7 + [777_001], reverse=True)  # 19 of 20 standard
-    assert fit([("wasabi2", one([2_000_000 - n for n in range(20)], outputs))]) == pytest.approx((0.0, 0.5))
-    with pytest.raises(ParameterError, match="fitted"):
-        detect_coinjoins(rounds, "improved", (0.0, 0.5))  # type: ignore[arg-type]
+    assert fitted(("wasabi2", one([2_000_000 - n for n in range(20)], outputs))) == pytest.approx((0.0, 0.5))
 
 
 def test_early_rounds_of_any_amount_have_their_equal_outputs_first():
@@ -270,13 +270,3 @@ def test_unknown_inputs_never_take_a_name_away_on_a_simulated_chain():
     known, blind = (detect_coinjoins(each, "improved") for each in (txs, hidden(txs, whole=True)))
     mixes = ~np.isin(known, ["", "wasabi2"])
     assert (blind[mixes] != "").all()
-
-
-def test_a_rule_fires_where_all_its_conditions_hold():
-    txs = simulate(SimulationConfig.preset("tiny"))
-    shape = Shape.of(txs)
-    for protocol in REGISTRY:
-        conditions = protocol.improved.conditions(shape, FITTED)
-        assert len(conditions) >= 4
-        assert all(len(met) == len(txs) and met.dtype == bool for met in conditions.values())
-        assert (protocol.improved.fires(shape, FITTED) == np.all(list(conditions.values()), axis=0)).all()

@@ -14,7 +14,7 @@ import pytest
 from btcnb.data import Transactions, coinjoin_refusals, detect_coinjoins
 from btcnb.data.coinjoin import FITTED
 from btcnb.data.coinjoin.lists import Listed, read_lists
-from btcnb.data.coinjoin.scoring import fit_lists, score_lists
+from btcnb.data.coinjoin.scores import fit, score_lists
 from btcnb.data.readers import read_bitcoin_core, read_dumplings
 
 FOLDER = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data") / "dumplings"
@@ -123,7 +123,7 @@ def test_no_list_of_known_protocol_needs_input_values_to_be_recognised(lists):
 def test_the_constants_are_what_the_lists_give(lists):
     if len({listed.archive for listed in lists}) < 6:
         pytest.skip("not all lists are at hand")
-    assert fit_lists(lists) == pytest.approx(FITTED, rel=0.01)
+    assert fit(lists) == pytest.approx(FITTED, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import Transactions
-from btcnb.data.coinjoin.constants import wasabi2_denominations
-from btcnb.data.coinjoin.shape import MEASURED, NULLDATA, P2TR, P2WPKH, UNKNOWN_TYPE, Shape
+from btcnb.data.coinjoin.shape import MEASURED, NULLDATA, P2TR, P2WPKH, UNKNOWN_TYPE, Shape, wasabi2_denominations
 
 VALUES = st.sampled_from([0, 7, 8_192, 50_000, 10_000_000, 20_000_000, 10_500_000, 21_000_000, 40_000_000])
 KINDS = st.sampled_from([P2WPKH, P2TR, UNKNOWN_TYPE, 1])

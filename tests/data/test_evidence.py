@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters, heuristic_merges
 from btcnb.data.heuristics import DEFAULT_RULES, RULES, linked_twice
-from btcnb.errors import ParameterError
 
 INPUTS = ("common_input",)
 ALL_COUNT = HeuristicConfig(exclude_coinjoins=False, deposit_min_inputs=2)
@@ -88,11 +87,6 @@ def test_labels_are_numbered_by_first_appearance() -> None:
 def test_without_merges_everybody_stands_alone(story: Chain) -> None:
     txs = story.build()
     assert linked_twice(txs).tolist() == list(range(txs.num_addresses))
-
-
-def test_unknown_rules_are_refused() -> None:
-    with pytest.raises(ParameterError, match="rules"):
-        linked_twice(spent("a b"), ("inputs",))
 
 
 # properties ---------------------------------------------------------------------------------------------------------

@@ -19,22 +19,16 @@ from btcnb.data import (
     HeuristicConfig,
     SimulationConfig,
     build_graph,
-    coinjoin_rules,
-    detect_coinjoins,
     edge_features,
     features,
-    heuristic_clusters,
-    heuristic_merges,
     landmark_nodes,
     landmarks,
     sample_around,
     sample_from_coinbase,
-    simulate,
 )
 from btcnb.data.components import UnionFind
 from btcnb.data.features import scale_column
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
-from btcnb.data.heuristics import linked_twice
 from btcnb.data.landmarks import landmark_distances
 from btcnb.errors import BtcnbError, DataError
 
@@ -68,14 +62,6 @@ junk = st.one_of(
 )
 
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
-    "heuristic_clusters": (
-        heuristic_clusters,
-        {"txs": TXS, "rules": ("change",), "config": None, "context": None, "chunk": None},
-    ),
-    "heuristic_merges": (heuristic_merges, {"txs": TXS, "rules": ("change",), "config": None}),
-    "linked_twice": (linked_twice, {"txs": TXS, "rules": ("change",), "config": None}),
-    "detect_coinjoins": (detect_coinjoins, {"txs": TXS, "rules": "improved"}),
-    "coinjoin_rules": (coinjoin_rules, {"txs": TXS, "rules": "published"}),
     "build_graph": (
         build_graph,
         {
@@ -124,7 +110,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         sample_around,
         {"txs": TXS, "seeds": [0], "depth": 2, "max_expanded": 3, "seed": 0, "keep_unexpanded": True},
     ),
-    "simulate": (simulate, {"config": "a configuration", "progress": False}),
     "UnionFind": (UnionFind, {"size": 3}),
     "union": (UnionFind(5).union, {"a": [0], "b": [1]}),
     "HeuristicConfig": (HeuristicConfig, vars(HeuristicConfig())),
@@ -193,8 +178,6 @@ def test_any_argument_gives_a_result_or_an_error_of_ours(name: str, data: st.Dat
     function, arguments = CALLS[name]
     chosen = data.draw(st.sets(st.sampled_from(sorted(arguments)), min_size=1, max_size=2))
     given_ = arguments | {argument: data.draw(junk, label=argument) for argument in chosen}
-    if name == "simulate" and given_["config"] is None:
-        return
     try:
         function(**given_)
     except BtcnbError as error:

@@ -19,7 +19,7 @@ from btcnb.data import (
     simulate,
 )
 from btcnb.data import heuristic_measures as heuristic_measures_module
-from btcnb.data.change_votes import HEURISTICS, supercluster_share
+from btcnb.data.change_votes import HEURISTICS, supercluster
 from btcnb.data.heuristic_measures import (
     CLUSTERS,
     COMPARABLE,
@@ -40,7 +40,7 @@ def test_the_whole_table() -> None:
     assert values.index.is_unique
     shares = values[~values.index.str.contains("number")].dropna()
     assert shares.between(0, 100).all()
-    assert values["supercluster (local): services"] == 100 * supercluster_share(CHAIN)
+    assert values["supercluster (local): services"] == 100 * supercluster(CHAIN).share
     counts = entity_counts(CHAIN, transactions=30).mean
     assert values["entity pairs of the transaction: TP"] == counts["TP"]
     assert values["entity pairs of the transaction: transactions, number"] == 30
@@ -75,7 +75,7 @@ def test_an_error_that_public_names_do_not_explain_is_not_hidden(monkeypatch: py
     def broken(*_: object, **__: object) -> None:
         raise DataError("chain", "inputs", "are in disorder", "sort them")
 
-    for name in ("supercluster_share", "entity_counts"):
+    for name in ("supercluster", "entity_counts"):
         with monkeypatch.context() as patch:
             patch.setattr(heuristic_measures_module, name, broken)
             with pytest.raises(DataError, match="are in disorder"):

@@ -22,7 +22,7 @@ from btcnb.data.change_votes import (
     true_change,
     vote_scores,
 )
-from btcnb.data.change_votes.revealed import NEVER, joined_at
+from btcnb.data.change_votes.truth import NEVER, joined_at
 from btcnb.data.components import components
 from btcnb.errors import DataError
 

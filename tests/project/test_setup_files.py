@@ -236,7 +236,7 @@ def test_what_the_installation_compiles_beforehand_can_be_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it cannot, the installation goes on and only its log says why."""
-    from btcnb.data.change_votes.revealed import _joined_at
+    from btcnb.data.change_votes.truth import _joined_at
     from btcnb.data.readers.blocks.parse import _fill
     from meanlink._level_scores import best_threshold
     from meanlink._rounds import reciprocal_pairs

@@ -17,7 +17,6 @@ from btcnb.data.change_votes import (
     revealed_change,
     rule_precision,
     supercluster,
-    supercluster_share,
     true_change,
     vote_scores,
 )
@@ -156,7 +155,7 @@ def failures(txs: Transactions) -> dict[str, float]:
     row["wrong"] = float(merges["wrong"].mean()) if len(merges) else np.nan
     row |= dict.fromkeys(("services", *COUNTS), np.nan)
     with _where_names_suffice():
-        row["services"] = supercluster_share(txs)
+        row["services"] = supercluster(txs).share
     with _where_names_suffice():
         counts = entity_counts(txs, transactions=250, config=config).mean
         row |= {name: float(counts[name]) for name in COUNTS}

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data import Transactions, heuristic_clusters, load_transactions
-from btcnb.data.coinjoin.detect import detect_coinjoins
+from btcnb.data.coinjoin import detect_coinjoins
 from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError
 from btcnb.experiments.coinjoin import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings, transfers

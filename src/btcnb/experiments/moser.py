@@ -26,12 +26,12 @@ from btcnb.data.change_votes import (
     constrained_merges,
     input_clusters,
     multi_input_clusters,
-    naive_merges,
     one_sender,
     permissive_clusters,
     services_together,
     true_change,
 )
+from btcnb.data.components import components
 from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics, pair_counts
 from btcnb.data.judging.owners import against_owners
 from btcnb.errors import DataError, ParameterError
@@ -153,7 +153,7 @@ def moser_merges(
     links = np.broadcast_to(own[:, None], outputs.shape)[apart], outputs[apart]
     counts = {"decided": int((found.change >= 0).sum()), **counts, "merges": int(merge.sum())}
     if how == "naive":
-        return MoserClusters(naive_merges(size, merges)[clusters], clusters, counts)
+        return MoserClusters(components(size, *merges)[clusters], clusters, counts)
     done = constrained_merges(size, merges, links)
     counts |= done.counts | {"cannot_links": len(links[0])}
     return MoserClusters(done.labels[clusters], clusters, counts)

@@ -8,34 +8,35 @@
 The definitions follow Möser and Narayanan, "Resurrecting Address Clustering in Bitcoin", by their public notebooks.
 """
 
-from btcnb.data.change_votes.constrained import Constrained, constrained_merges, naive_merges
-from btcnb.data.change_votes.output_rows import (
-    COLUMNS,
-    EXTRA,
-    UNIVERSAL_COLUMNS,
-    extra_features,
-    has_vote,
-    output_rows,
-    universal,
-)
-from btcnb.data.change_votes.permissive import (
-    Supercluster,
-    permissive_clusters,
-    services_together,
-    supercluster,
-    supercluster_share,
-)
-from btcnb.data.change_votes.revealed import (
+from btcnb.data.change_votes.constrained import constrained_merges
+from btcnb.data.change_votes.permissive import permissive_clusters, services_together, supercluster
+from btcnb.data.change_votes.truth import (
     KnownChange,
     RevealedChange,
     freshness,
     one_sender,
+    published_votes,
     revealed_change,
+    rule_precision,
     true_change,
+    vote_scores,
 )
-from btcnb.data.change_votes.scores import published_votes, rule_precision, vote_scores
-from btcnb.data.change_votes.two_outputs import TwoOutputs, input_clusters, multi_input_clusters, two_outputs
-from btcnb.data.change_votes.votes import FINGERPRINTS, HEURISTICS, UNIVERSAL, ChangeVotes, change_votes
+from btcnb.data.change_votes.votes import (
+    COLUMNS,
+    EXTRA,
+    FINGERPRINTS,
+    HEURISTICS,
+    UNIVERSAL,
+    UNIVERSAL_COLUMNS,
+    ChangeVotes,
+    change_votes,
+    has_vote,
+    input_clusters,
+    multi_input_clusters,
+    output_rows,
+    two_outputs,
+    universal,
+)
 
 __all__ = [
     "COLUMNS",
@@ -45,19 +46,14 @@ __all__ = [
     "UNIVERSAL",
     "UNIVERSAL_COLUMNS",
     "ChangeVotes",
-    "Constrained",
     "KnownChange",
     "RevealedChange",
-    "Supercluster",
-    "TwoOutputs",
     "change_votes",
     "constrained_merges",
-    "extra_features",
     "freshness",
     "has_vote",
     "input_clusters",
     "multi_input_clusters",
-    "naive_merges",
     "one_sender",
     "output_rows",
     "permissive_clusters",
@@ -66,7 +62,6 @@ __all__ = [
     "rule_precision",
     "services_together",
     "supercluster",
-    "supercluster_share",
     "true_change",
     "two_outputs",
     "universal",

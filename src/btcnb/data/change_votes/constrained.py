@@ -11,12 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.checks import ids, whole
-from btcnb.data.components import UnionFind, by_first
+from btcnb.data.components import by_first
 from btcnb.data.transactions import IntArray
-from btcnb.errors import ParameterError
 
-MERGED, JOINED, BLOCKED = 0, 1, 2
+OUTCOMES = ("merged", "joined", "blocked")
+MERGED, JOINED, BLOCKED = range(3)
 """What became of a merge: done; nothing to do, both were in one cluster already; skipped because of a cannot-link."""
 
 Pairs = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -27,14 +26,10 @@ class Constrained(NamedTuple):
 
     labels: IntArray  # (size,) groups numbered by their lowest member
     outcome: npt.NDArray[np.int8]  # (merges,) MERGED, JOINED or BLOCKED
-    void: int  # cannot-links of a member with itself: they can forbid nothing
 
     @property
     def counts(self) -> dict[str, int]:
-        return {name: int((self.outcome == code).sum()) for name, code in _NAMES.items()}
-
-
-_NAMES = {"merged": MERGED, "joined": JOINED, "blocked": BLOCKED}
+        return {name: int((self.outcome == code).sum()) for code, name in enumerate(OUTCOMES)}
 
 
 def constrained_merges(size: int, merges: Pairs, cannot_link: Pairs) -> Constrained:
@@ -42,43 +37,35 @@ def constrained_merges(size: int, merges: Pairs, cannot_link: Pairs) -> Constrai
 
     size:        things to group, 0..size-1
     merges:      two arrays; merge a[i] with b[i], i = 0, 1, …
-    cannot_link: two arrays; c[j] and d[j] must not share a group. All are known before the first merge.
+    cannot_link: two arrays; c[j] and d[j] must not share a group. All are known before the first merge. A cannot-link
+                 of a member with itself forbids nothing.
 
     Each group keeps the set of groups that it must not join. On a union the smaller set moves into the larger, so that
     n merges under m constraints take O((n + m) log m) steps.
     """
-    number = whole("size", size)
-    a, b = _pairs("merges", merges, number)
-    c, d = _pairs("cannot_link", cannot_link, number)
-    parent = list(range(number))
+    parent = list(range(size))
     enemies: dict[int, set[int]] = {}
-    void = 0
-    for one, other in zip(c.tolist(), d.tolist(), strict=True):
-        if one == other:
-            void += 1
-            continue
-        enemies.setdefault(one, set()).add(other)
-        enemies.setdefault(other, set()).add(one)
-    outcome = np.empty(len(a), dtype=np.int8)
-    for place, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+    for one, other in _rows(cannot_link):
+        if one != other:
+            enemies.setdefault(one, set()).add(other)
+            enemies.setdefault(other, set()).add(one)
+    outcome = []
+    for one, other in _rows(merges):
         left, right = _root(parent, one), _root(parent, other)
         if left == right:
-            outcome[place] = JOINED
+            outcome.append(JOINED)
         elif right in enemies.get(left, ()):
-            outcome[place] = BLOCKED
+            outcome.append(BLOCKED)
         else:
-            outcome[place] = MERGED
+            outcome.append(MERGED)
             _unite(parent, enemies, left, right)
-    roots = np.array([_root(parent, each) for each in range(number)], dtype=np.int64)
-    return Constrained(by_first(roots), outcome, void)
+    roots = np.array([_root(parent, each) for each in range(size)], dtype=np.int64)
+    return Constrained(by_first(roots), np.array(outcome, dtype=np.int8))
 
 
-def naive_merges(size: int, merges: Pairs) -> IntArray:
-    """Take all merges: one label per thing, groups numbered by their lowest member."""
-    number = whole("size", size)
-    groups = UnionFind(number)
-    groups.union(*_pairs("merges", merges, number))
-    return groups.labels()
+def _rows(pairs: Pairs) -> list[list[int]]:
+    left, right = pairs
+    return np.column_stack([left, right]).astype(np.int64).tolist()
 
 
 def _unite(parent: list[int], enemies: dict[int, set[int]], left: int, right: int) -> None:
@@ -99,12 +86,3 @@ def _root(parent: list[int], member: int) -> int:
         parent[member] = parent[parent[member]]
         member = parent[member]
     return member
-
-
-def _pairs(name: str, pairs: Pairs, size: int) -> tuple[IntArray, IntArray]:
-    if not isinstance(pairs, tuple | list) or len(pairs) != 2:
-        raise ParameterError(f"{name} must be two arrays of equal length.")
-    left, right = (ids(f"{name}[{side}]", values, size) for side, values in enumerate(pairs))
-    if len(left) != len(right):
-        raise ParameterError(f"{name} has {len(left)} ids on the left and {len(right)} on the right.")
-    return left, right

@@ -8,25 +8,23 @@ merging, 166 of them (61 %) lie in one cluster with the local rule, 113 (41 %) w
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from btcnb.data.change_votes.two_outputs import (
-    BoolArray,
+from btcnb.data.change_votes.votes import (
     TwoOutputs,
+    VoteArray,
     first_seen,
     input_clusters,
     multi_input_clusters,
-    receipts,
+    only_candidate,
     two_outputs,
-    unique_index,
 )
-from btcnb.data.components import UnionFind
+from btcnb.data.components import components
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError
-from btcnb.gates import choice, instance
 
 Variant = Literal["local", "global"]
 
@@ -43,21 +41,8 @@ class Supercluster(NamedTuple):
 
     @property
     def share(self) -> float:
+        """Published: 0.61 (local rule), 0.41 (random forest)."""
         return self.swallowed / self.services
-
-
-def fresh_output(txs: Transactions, two: TwoOutputs, variant: Variant = "local") -> IntArray:
-    """Per eligible transaction the index (0, 1) of its only fresh output, -1 where none or both are fresh."""
-    return unique_index(is_fresh(txs, two, variant)).astype(np.int64)
-
-
-def is_fresh(txs: Transactions, two: TwoOutputs, variant: Variant = "local") -> BoolArray:
-    """Per eligible transaction and output, (E, 2)."""
-    choice("variant", variant, get_args(Variant))
-    address = txs.outputs["address"].to_numpy()[two.rows]
-    if variant == "global":
-        return receipts(txs)[address] == 1
-    return first_seen(txs)[address] == two.tx[:, None]
 
 
 def permissive_clusters(txs: Transactions, variant: Variant = "local", base: IntArray | None = None) -> IntArray:
@@ -66,7 +51,6 @@ def permissive_clusters(txs: Transactions, variant: Variant = "local", base: Int
     base: the clustering by common inputs, where it is at hand. Transactions that it shows an output of the senders in
     are left alone.
     """
-    instance("txs", txs, Transactions)
     return _merged(txs, multi_input_clusters(txs) if base is None else base, variant)[0]
 
 
@@ -76,7 +60,6 @@ def supercluster(txs: Transactions, variant: Variant = "local") -> Supercluster:
     A service's home is the cluster of common inputs that holds most of its labelled addresses (of several such the
     largest), as public tags name a service's largest cluster.
     """
-    instance("txs", txs, Transactions)
     base = multi_input_clusters(txs)
     merged, coverage = _merged(txs, base, variant)
     return services_together(txs, base, merged, coverage)
@@ -89,30 +72,33 @@ def services_together(
 
     base, merged: one label per address, 0..k-1; coverage is handed through
     """
-    label = None if txs.truth is None else txs.truth.label
-    if label is None:
-        raise DataError(txs.source, "truth.label", "is missing", "give public names of addresses, or simulate")
-    labelled = np.flatnonzero(np.asarray(label, dtype=object) != "")
+    label = np.array([]) if txs.truth is None or txs.truth.label is None else np.asarray(txs.truth.label, dtype=object)
+    labelled = np.flatnonzero(label != "")
     if not len(labelled):
-        raise DataError(txs.source, "truth.label", "names nobody", "label some addresses")
-    named = pd.DataFrame({"name": np.asarray(label, dtype=object)[labelled], "address": labelled})
-    home = _homes(named, base)
-    places = merged[home.to_numpy()]
-    giant = int(np.bincount(places).argmax())
-    inside = named["name"][merged[labelled] == giant]
+        raise DataError(txs.source, "truth.label", "names nobody", "give public names of addresses, or simulate")
+    named = pd.DataFrame({"name": label[labelled], "address": labelled, "cluster": base[labelled]})
+    named["size"] = np.bincount(base)[named["cluster"]]
+    named["count"] = named.groupby(["name", "cluster"])["address"].transform("size")
+    ranked = named.sort_values(["count", "size", "address"], ascending=[False, False, True], kind="stable")
+    home = ranked.groupby("name")["address"].first().to_numpy()  # one address of each service, in its home
+    giant = int(np.bincount(merged[home]).argmax())
     return Supercluster(
         services=len(home),
-        swallowed=int((places == giant).sum()),
-        touched=int(inside.nunique()),
-        before=int(np.bincount(base[home.to_numpy()]).max()),
+        swallowed=int((merged[home] == giant).sum()),
+        touched=int(named["name"][merged[labelled] == giant].nunique()),
+        before=int(np.bincount(base[home]).max()),
         addresses=float((merged == giant).mean()),
         coverage=coverage,
     )
 
 
-def supercluster_share(txs: Transactions, variant: Variant = "local") -> float:
-    """Share of the named services that end in one cluster; published: 0.61 (local rule), 0.41 (random forest)."""
-    return supercluster(txs, variant).share
+def fresh_output(txs: Transactions, two: TwoOutputs, variant: Variant = "local") -> VoteArray:
+    """Per eligible transaction the index (0, 1) of its only fresh output, -1 where none or both are fresh."""
+    address = txs.outputs["address"].to_numpy()
+    if variant == "local":
+        return only_candidate(first_seen(txs)[address[two.rows]] == two.tx[:, None])
+    receipts = np.bincount(address[address >= 0], minlength=txs.num_addresses)
+    return only_candidate(receipts[address[two.rows]] == 1)
 
 
 def _merged(txs: Transactions, base: IntArray, variant: Variant) -> tuple[IntArray, float]:
@@ -124,17 +110,6 @@ def _merged(txs: Transactions, base: IntArray, variant: Variant) -> tuple[IntArr
     vote = fresh_output(txs, two, variant)
     merges = remaining & (vote >= 0)
     change = address[np.arange(len(vote)), np.maximum(vote, 0)][merges]
-    number = int(base.max()) + 1 if len(base) else 0
-    forest = UnionFind(number)
-    forest.union(own[merges], base[change])
+    merged = components(int(base.max()) + 1 if len(base) else 0, own[merges], base[change])
     coverage = float((vote[remaining] >= 0).mean()) if remaining.any() else float("nan")
-    return forest.labels()[base], coverage
-
-
-def _homes(named: pd.DataFrame, base: IntArray) -> pd.Series:
-    """Per name one of its labelled addresses, in the cluster that holds most of them (ties: the larger cluster)."""
-    cluster = base[named["address"].to_numpy()]
-    table = named.assign(cluster=cluster, size=np.bincount(base)[cluster])
-    table["count"] = table.groupby(["name", "cluster"])["address"].transform("size")
-    ranked = table.sort_values(["count", "size", "address"], ascending=[False, False, True], kind="stable")
-    return ranked.groupby("name")["address"].first()
+    return merged[base], coverage

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.coinjoin.constants import JOINMARKET_LEAST_CHANGE
+from btcnb.data.coinjoin.shape import JOINMARKET_LEAST_CHANGE
 from btcnb.data.simulator.actors.users import USERS
 from btcnb.data.simulator.mixes.joint import Draft, Peer, gather, gather_many
 from btcnb.data.simulator.parameters import numbers

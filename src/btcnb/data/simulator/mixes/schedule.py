@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.coinjoin import REGISTRY
 from btcnb.data.simulator.actors.users import Users
 from btcnb.data.simulator.config import SimulationConfig
 from btcnb.data.simulator.mixes import joinmarket, wasabi
@@ -20,8 +19,6 @@ from btcnb.data.simulator.world import World
 Array = npt.NDArray[np.int64]
 
 COINJOINS = numbers("coinjoins")
-RATES = {protocol.name: protocol.rate for protocol in REGISTRY if protocol.rate is not None}
-"""Field of `CoinJoinRates` by protocol."""
 
 
 class CoinJoins:
@@ -58,7 +55,8 @@ class CoinJoins:
             "whirlpool": lambda: self.whirlpool.mix(world),
         }
         for name, mix in rounds.items():
-            for _ in range(world.rng.poisson(world.config.mixing * getattr(world.config.coinjoins, RATES[name]))):
+            field = name.replace(".", "").replace("-", "_")
+            for _ in range(world.rng.poisson(world.config.mixing * getattr(world.config.coinjoins, field))):
                 mix()
 
     def plan(self, world: World) -> None:

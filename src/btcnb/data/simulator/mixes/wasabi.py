@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.coinjoin.constants import (
+from btcnb.data.coinjoin.shape import (
     WASABI1_DENOMINATION,
     WASABI1_INPUTS_PER_PEER,
     WASABI1_LEVELS,

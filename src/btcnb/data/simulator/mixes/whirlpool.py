@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.coinjoin.constants import WHIRLPOOL_POOL_FEES
+from btcnb.data.coinjoin.shape import WHIRLPOOL_POOL_FEES
 from btcnb.data.simulator.book import NULLDATA_BYTES
 from btcnb.data.simulator.mixes.joint import INPUT_SIZE, OUTPUT_SIZE, Draft, Peer, gather_many
 from btcnb.data.simulator.parameters import numbers
