@@ -12,14 +12,14 @@ from tqdm import TqdmWarning
 
 if TYPE_CHECKING:  # what a chapter depends on is read from the imports of the code (`btcnb.store.keys`)
     from btcnb import digits, store  # noqa: F401
-    from btcnb.book import chapter, checking, figures, judging, page, reading  # noqa: F401
+    from btcnb.book import chapter, exercises, figures, judging, page, reading  # noqa: F401
 
 # A rendered page has no live widgets; without this, whatever imports tqdm.auto prints a warning into the page.
 warnings.filterwarnings("ignore", category=TqdmWarning)
 
 _NAMES = {
     "btcnb.book.chapter": "open_chapter whose",
-    "btcnb.book.checking": "check solved",
+    "btcnb.book.exercises": "check solved",
     "btcnb.book.judging": "Look first_look judged answered",
     "btcnb.book.page": """Row Verdict data_source escape glue in_the_paper leave_out markup power_of_ten recipe record
         show table verdicts""",
