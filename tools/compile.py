@@ -9,17 +9,6 @@ import multiprocessing
 import os
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
-
-GENESIS = (
-    "010000000000000000000000000000000000000000000000000000000000000000000000"  # version, no block before it
-    "3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a29ab5f49ffff001d1dac2b7c"
-    "0101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4d04ffff001d0104"
-    "455468652054696d65732030332f4a616e2f32303039204368616e63656c6c6f72206f6e206272696e6b206f66207365636f6e64"
-    "206261696c6f757420666f722062616e6b73ffffffff0100f2052a01000000434104678afdb0fe5548271967f1a67130b7105cd6"
-    "a828e03909a67962e0ea1f61deb649f6bc3f4cef38c4f35504e51ec112de5c384df7ba0b8d578a4c702b6bf11d5fac00000000"
-)
-"""The block of 3 January 2009."""
 
 
 def data() -> None:
@@ -83,22 +72,11 @@ def large_trees() -> None:
     silhouette_levels(X, Z, clusters=[700, 1_400])
 
 
-def blocks() -> None:
-    """The reader of raw blocks, on the first block there is."""
-    from btcnb.data import read_blocks
-
-    raw = bytes.fromhex(GENESIS)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "blk00000.dat"
-        file.write_bytes(bytes.fromhex("f9beb4d9") + len(raw).to_bytes(4, "little") + raw)
-        read_blocks(folder, progress=False)
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["BTCNB_CACHE"] = folder  # the tiny world is nobody's
         with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
-            for part in [pool.submit(part) for part in (data, trees, large_trees, blocks)]:
+            for part in [pool.submit(part) for part in (data, trees, large_trees)]:
                 part.result()
 
 

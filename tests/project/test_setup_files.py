@@ -237,15 +237,14 @@ def test_what_the_installation_compiles_beforehand_can_be_compiled(
 ) -> None:
     """Where it cannot, the installation goes on and only its log says why."""
     from btcnb.data.change_votes.truth import _joined_at
-    from btcnb.data.readers.blocks.parse import _fill
     from meanlink._level_scores import best_threshold
     from meanlink._rounds import reciprocal_pairs
     from meanlink.levels import _nearest_listed
 
     monkeypatch.setenv("BTCNB_CACHE", str(tmp_path))
     tool = runpy.run_path(str(ROOT / "tools" / "compile.py"))
-    tool["data"](), tool["trees"](), tool["large_trees"](), tool["blocks"]()
-    for kernel in (best_threshold, _joined_at, reciprocal_pairs, _nearest_listed, _fill):
+    tool["data"](), tool["trees"](), tool["large_trees"]()
+    for kernel in (best_threshold, _joined_at, reciprocal_pairs, _nearest_listed):
         assert kernel.signatures
 
 

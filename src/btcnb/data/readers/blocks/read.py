@@ -15,10 +15,10 @@ from tqdm import tqdm
 from btcnb.data.intervals import subsidy
 from btcnb.data.readers import scripts
 from btcnb.data.readers.assemble import Missing, Raw, assemble, report_missing
-from btcnb.data.readers.blocks.chain import Head, Placed, choose, compact, scan
-from btcnb.data.readers.blocks.files import BlockFile, Bytes, find_files, unmask
+from btcnb.data.readers.blocks.chain import Head, Placed, choose, scan
+from btcnb.data.readers.blocks.files import BlockFile, find_files, unmask
 from btcnb.data.readers.blocks.owners import P2SH_FROM, UndoFile, script_of_unlock, script_of_witness
-from btcnb.data.readers.blocks.parse import Parsed, parse
+from btcnb.data.readers.blocks.parse import Columns, parse
 from btcnb.data.readers.files import Member, path_of
 from btcnb.data.readers.scripts import NETWORKS, Network
 from btcnb.data.tables import UNKNOWN
@@ -99,7 +99,7 @@ def read_blocks(
 def require_block(path: Path) -> None:
     """Raise `DataError` unless `HEIGHT-HASH.bin` holds a whole block with that hash, its Merkle root and witnesses."""
     heads, _ = scan([BlockFile(Member(path.name, path), None)], None, NETWORKS["main"])
-    parse(_content(heads), np.array([0, heads[0].size]), heads)
+    parse(_contents(heads), heads)
 
 
 def _between(placed: list[Placed], start: int | None, end: int | None, path: str | Path) -> list[Placed]:
@@ -134,59 +134,53 @@ def _batches(
         yield batch, undo
 
 
-def _content(heads: Sequence[Head]) -> bytes:
-    """The blocks one after the other, taken out of their files, which may have changed since they were looked at."""
-    pieces, file, raw = [], None, np.zeros(0, dtype=np.uint8)
+def _contents(heads: Sequence[Head]) -> list[bytes]:
+    """The blocks, taken out of their files, which may have changed since they were looked at."""
+    blocks, file, raw = [], None, np.zeros(0, dtype=np.uint8)
     for head in heads:
         if head.file is not file:
             file, raw = head.file, head.file.content()
         if head.start + head.size > len(raw):
             raise DataError(head.file.source, "size", "it became shorter while it was read", "read it again")
-        pieces.append(unmask(raw, head.file.key, head.start, head.size).tobytes())
-    return b"".join(pieces)
+        blocks.append(unmask(raw, head.file.key, head.start, head.size).tobytes())
+    return blocks
 
 
 def _read_batch(blocks: Sequence[Placed], undo: UndoFile | None, network: Network) -> tuple[Raw, IntArray]:
     """Parse and check some blocks: their transactions in columns, and the branch of each."""
     heads = [block.head for block in blocks]
-    data = _content(heads)
-    parsed, ids = parse(data, np.concatenate([[0], np.cumsum([head.size for head in heads])]), heads)
-    buffer = np.frombuffer(data, dtype=np.uint8)
-    coinbase = parsed.place == 0
-    counts = np.diff(parsed.input_offset)
-    spending = ~np.repeat(coinbase, counts)  # rows of inputs that spend something
-    outpoint = parsed.outpoint[spending]
-    previous = _displayed(buffer[outpoint[:, None] + np.arange(32)])
-    position = buffer[outpoint[:, None] + np.arange(32, 36)].view("<u4")[:, 0].astype(np.int64)
-    names = _displayed(np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 32))
-    counts = np.where(coinbase, 0, counts)
-    spent, value = _spent(data, parsed, spending, heads) if undo is None else _undone(parsed, counts, undo, heads)
-    made = [
-        data[at : at + size] for at, size in zip(parsed.locking.tolist(), parsed.locking_size.tolist(), strict=True)
-    ]
-    address, kind = scripts.addresses([*spent, *made], network)
-    into, out = slice(None, len(spent)), slice(len(spent), None)
-    outputs = np.diff(parsed.output_offset)
-    tx_in, tx_out = (np.repeat(np.arange(len(ids)), number) for number in (counts, outputs))
+    parsed = parse(_contents(heads), heads)
+    outpoint = np.frombuffer(b"".join(parsed.outpoint), dtype=np.uint8).reshape(-1, 36)
+    names, previous = _displayed(b"".join(parsed.id)), _displayed(outpoint[:, :32].tobytes())
+    position = outpoint[:, 32:].copy().view("<u4")[:, 0].astype(np.int64)
+    tx_in, tx_out = (np.repeat(np.arange(len(names)), number) for number in (parsed.inputs, parsed.outputs))
     place_in, place_out = (np.arange(len(tx)) - np.searchsorted(tx, tx) for tx in (tx_in, tx_out))
+    block = np.array(parsed.block, dtype=np.int64)
+    height, time, branch = np.array([(one.height, one.head.time, one.tree) for one in blocks], dtype=np.int64).T
+    if undo is None:
+        spent, value = _revealed(parsed, time[block[tx_in]] >= P2SH_FROM), np.full(len(tx_in), UNKNOWN, dtype=np.int64)
+    else:
+        spent, value = _undone(parsed, undo, heads)
+    address, kind = scripts.addresses([*spent, *parsed.lock], network)
+    into, out = slice(None, len(spent)), slice(len(spent), None)
     if undo is None:
         unknown = np.array([not script for script in spent], dtype=bool)
         address[into][unknown], kind[into][unknown] = None, scripts.UNKNOWN_TYPE
     else:
         _name_empty(address[into], spent, previous, position)
-    _name_empty(address[out], made, names[tx_out], place_out)
-    height, time = (np.array(told) for told in zip(*((one.height, one.head.time) for one in blocks), strict=True))
+    _name_empty(address[out], parsed.lock, names[tx_out], place_out)
+    size, place = (np.array(told, dtype=np.int64) for told in (parsed.size, parsed.place))
     transactions = {
         "hash": names,
-        "block_number": height[parsed.block],
-        "block_timestamp": time[parsed.block],
-        "index": parsed.place.copy(),
-        "is_coinbase": coinbase,
-        "version": parsed.version.copy(),
-        "lock_time": parsed.lock_time.copy(),
-        "size": parsed.size.copy(),
-        "virtual_size": (4 * parsed.size - 3 * parsed.witness + 3) // 4,
-        "fee": np.full(len(ids), UNKNOWN, dtype=np.int64),
+        "block_number": height[block],
+        "block_timestamp": time[block],
+        "index": place,
+        "is_coinbase": place == 0,
+        "version": np.array(parsed.version, dtype=np.int64),
+        "lock_time": np.array(parsed.lock_time, dtype=np.int64),
+        "size": size,
+        "virtual_size": (4 * size - 3 * np.array(parsed.witness_size, dtype=np.int64) + 3) // 4,
+        "fee": np.full(len(names), UNKNOWN, dtype=np.int64),
     }
     inputs = {
         "tx": tx_in,
@@ -196,62 +190,41 @@ def _read_batch(blocks: Sequence[Placed], undo: UndoFile | None, network: Networ
         "address": address[into],
         "value": value,
         "script_type": kind[into],
-        "sequence": parsed.sequence[spending],
+        "sequence": np.array(parsed.sequence, dtype=np.int64),
     }
-    made_columns = {
+    made = {
         "tx": tx_out,
         "index": place_out,
         "address": address[out],
-        "value": parsed.value.copy(),
+        "value": np.array(parsed.value, dtype=np.int64),
         "script_type": kind[out],
     }
-    branch = np.array([block.tree for block in blocks], dtype=np.int64)
-    return Raw(transactions, inputs, made_columns), branch[parsed.block]
+    return Raw(transactions, inputs, made), branch[block]
 
 
-def _displayed(digests: Bytes) -> npt.NDArray[Any]:
-    """Hashes (n, 32) as they are written."""
-    found = np.empty(len(digests), dtype=object)
-    if len(digests):
-        found[:] = digests[:, ::-1].tobytes().hex("\n", 32).split("\n")
+def _displayed(digests: bytes) -> npt.NDArray[Any]:
+    """Hashes of 32 bytes as they are written."""
+    turned = np.frombuffer(digests, dtype=np.uint8).reshape(-1, 32)[:, ::-1].tobytes()
+    found = np.empty(len(digests) // 32, dtype=object)
+    found[:] = turned.hex("\n", 32).split() if turned else []
     return found
 
 
-def _spent(
-    data: bytes, parsed: Parsed, spending: npt.NDArray[np.bool_], heads: Sequence[Head]
-) -> tuple[list[bytes], IntArray]:
-    """The output scripts that inputs reveal, empty where they do not; their values are unknown."""
-    p2sh = np.array([head.time >= P2SH_FROM for head in heads])
-    block = np.repeat(parsed.block, np.diff(parsed.input_offset))
-    columns = (parsed.script, parsed.script_size, parsed.stack, p2sh[block])
-    found = []
-    for at, size, stack, known in zip(*(column[spending].tolist() for column in columns), strict=True):
-        if size:
-            found.append(script_of_unlock(data[at : at + size], stack >= 0, known))
-        else:
-            found.append(script_of_witness(_items(data, stack)) if stack >= 0 else b"")
-    return found, np.full(len(found), UNKNOWN, dtype=np.int64)
+def _revealed(parsed: Columns, p2sh: npt.NDArray[np.bool_]) -> list[bytes]:
+    """The output scripts that inputs reveal, empty where they do not."""
+    return [
+        script_of_unlock(unlock, bool(witness), known) if unlock else script_of_witness(witness) if witness else b""
+        for unlock, witness, known in zip(parsed.unlock, parsed.witness, p2sh.tolist(), strict=True)
+    ]
 
 
-def _items(data: bytes, at: int) -> list[bytes]:
-    """The items of the witness at `at`."""
-    number, at = compact(data, at)
-    found = []
-    for _ in range(number):
-        size = data[at]
-        size, at = (size, at + 1) if size < 253 else compact(data, at)
-        found.append(data[at : at + size])
-        at += size
-    return found
-
-
-def _undone(parsed: Parsed, counts: IntArray, undo: UndoFile, heads: Sequence[Head]) -> tuple[list[bytes], IntArray]:
+def _undone(parsed: Columns, undo: UndoFile, heads: Sequence[Head]) -> tuple[list[bytes], IntArray]:
     """Scripts and values that the undo data say the inputs spend."""
-    first = np.append(np.flatnonzero(parsed.place == 0), len(counts))
-    coins: list[tuple[int, bytes]] = []
-    for block, head in enumerate(heads):
-        inputs = counts[first[block] + 1 : first[block + 1]].tolist()
-        coins += undo.spent(head, inputs) if inputs else []
+    spending: list[list[int]] = [[] for _ in heads]
+    for block, place, inputs in zip(parsed.block, parsed.place, parsed.inputs, strict=True):
+        if place:
+            spending[block].append(inputs)
+    coins = [coin for head, inputs in zip(heads, spending, strict=True) if inputs for coin in undo.spent(head, inputs)]
     return [script for _, script in coins], np.array([value for value, _ in coins], dtype=np.int64)
 
 
