@@ -65,7 +65,7 @@ def test_quiet_is_quiet(chain: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        (["--threshold", "nan"], 2, "must lie in"),
+        (["--threshold", "nan"], 2, "threshold is nan"),
         (["--threshold", "high"], 2, "a number or one of fixed, lambda, local"),
         (["--price-usd", "0"], 2, "price_usd is 0.0"),
         (["--top", "-1"], 2, "--top -1"),

@@ -230,7 +230,15 @@ def refine(
         raise ParameterError(f"--top {top}: a whole number from 0 to 1000.")
     require_place(out, force)
     tell = _ignore if quiet else _tell
-    request = Request(source, clusters, missing, encoder, _threshold(threshold), units, price_usd)
+    request = Request(
+        source=source,
+        clusters=clusters,
+        missing=missing,
+        encoder=encoder,
+        threshold=_threshold(threshold),
+        units=units,
+        price_usd=price_usd,
+    )
     try:
         outcome = refine_source(request, tell, _progress(quiet))
         folder = write(outcome, out, top, force, tell)

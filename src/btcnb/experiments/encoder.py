@@ -11,9 +11,11 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from btcnb import gates, sizes
+from pydantic import Field
+
+from btcnb.configuration import configuration
 from btcnb.data import Source, load_clusters, load_graph
 from btcnb.data.readers.files import MISSHAPEN, reading, replacing
 from btcnb.errors import BtcnbError, DataError
@@ -43,7 +45,6 @@ class Making:
     """how clusters are refined with it where the user does not say otherwise"""
 
     def recipe(self) -> Recipe:
-        gates.choice("size", self.size, sizes.names())
         return recipe(Source(size=self.size, seed=self.seed), seed=self.seed, **self.changes)
 
 
@@ -52,7 +53,7 @@ SHIPPED_BY = Making(changes={"robustness": 0.7}, refiner=Refiner("inputs", "fixe
 that the records of the validation worlds choose (`choosing.choose`, chapter 13); a test holds the two together."""
 
 
-@dataclass(frozen=True)
+@configuration
 class EncoderFile:
     """An encoder ready to embed, with what stands beside it.
 
@@ -65,13 +66,12 @@ class EncoderFile:
     model: Encoder
     digest: str
     refiner: Refiner | None = None
-    threshold: float | None = None
+    threshold: Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)] | None = None
     made: dict[str, Any] = field(default_factory=dict)
 
 
 def make_encoder(making: Making = SHIPPED_BY) -> EncoderFile:
     """Train by a recipe; the threshold is the refiner's own, or λ that its units give in the validation economy."""
-    gates.instance("making", making, Making)
     wanted = making.recipe()
     model = trained(wanted).model
     threshold = making.refiner.threshold
@@ -106,7 +106,7 @@ def read_encoder(path: str | Path | None = None) -> EncoderFile:
 
     A checkpoint without a JSON file beside it is an encoder without advice on refining.
     """
-    place = SHIPPED if path is None else Path(gates.instance("encoder", path, (str, Path)))  # type: ignore[arg-type]
+    place = SHIPPED if path is None else Path(path)
     with reading(place, "path", errors=(OSError, ValueError)):
         if place.is_dir() and (place / SHIPPED.name).is_file():
             place = place / SHIPPED.name
@@ -123,11 +123,10 @@ def _with_advice(found: EncoderFile, path: Path) -> EncoderFile:
         told = json.loads(note_read(path).read_text(encoding="utf-8"))
         if told["format"] != FORMAT:
             raise ValueError(f"format {told['format']!r:.20} is not {FORMAT}")
-        threshold = None if told["threshold"] is None else gates.real("threshold", told["threshold"], "(0, inf)")
-        refiner, made = Refiner(**told["refiner"]), gates.instance("made", told["made"], dict)
+        advised = replace(found, **{name: told[name] for name in ("refiner", "threshold", "made")})
     except (*MISSHAPEN, BtcnbError) as error:
         problem = f"does not describe an encoder ({str(error)[:160].rstrip('.')})"
         raise DataError(path, "JSON", problem, remedy) from error
     if told.get("digest") != found.digest:
         raise DataError(path, "digest", "belongs to another encoder than the file beside it", remedy)
-    return replace(found, refiner=refiner, threshold=threshold, made=made)
+    return advised

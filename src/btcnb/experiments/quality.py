@@ -1,4 +1,8 @@
-"""How good a refinement is where the true owners are known: pairs, collapsed clusters, and what a cut does in them."""
+"""How good partitions and refinements are where the true owners are known.
+
+One embedding, every way to cut the trees inside heuristic clusters, all against true owners. The paper could show one
+example; with owners known, every merge is right or wrong and every cut has a price.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,18 @@ from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.refine import Refined, Refiner, group_rows, refined
 from meanlink.cuts import N_MIN
 
+Numbers = dict[str, float | int | str | None]
 IntArray = npt.NDArray[np.int64]
+
+THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 21))
+"""Fixed thresholds at which every forest is cut besides, 0.05 to 1."""
+SCORES = ("ari", "precision", "recall", "ami", "clusters")
+AT_FIXED = ("ari", "precision", "clusters")
+"""What is kept of a cut; of the many fixed ones a little less, so that records stay small."""
+UNITS = ("addresses", "inputs", "twice")
+"""Leaves of the trees: single addresses (the paper's), addresses spent together, addresses that two payments link."""
+SILHOUETTE_FROM = 10
+"""Leaves from which on a cluster has a say in the one threshold that maximises the silhouette."""
 
 
 class Quality(NamedTuple):
@@ -67,7 +82,8 @@ def quality(partition: Any, owners: Any, information: bool = True) -> Quality:
 
     information: whether NMI and AMI are wanted, which take most of the time; NaN where they are not
     """
-    parts, truth = _known(partition, owners)
+    known = np.asarray(owners) >= 0
+    parts, truth = np.asarray(partition)[known], np.asarray(owners)[known]
     pairs = pairwise_scores(parts, truth)
     together, same = pairs.tp + pairs.fp, pairs.tp + pairs.fn
     return Quality(
@@ -109,13 +125,12 @@ def most_divided(forest: Forest, labels: Any, owners: Any, smallest: int, bigges
     forest: a tree for each cluster of `labels`, over addresses. Where no collapsed cluster is of that size, the choice
     of `most_mixed`.
     """
-    parts, truth = np.asarray(labels), np.asarray(owners)
-    several = owners_per_cluster(parts, truth) > 1
+    several = owners_per_cluster(labels, owners) > 1
     fits = [
         t for t in range(len(forest)) if max(smallest, 2) <= forest.sizes[t] <= biggest and several[forest.clusters[t]]
     ]
     if not fits:
-        return most_mixed(parts, truth, smallest, biggest)
+        return most_mixed(labels, owners, smallest, biggest)
     return int(forest.clusters[max(fits, key=lambda t: float(forest.tree(t)[-1, 2]))])
 
 
@@ -126,8 +141,9 @@ def mended(X: Any, labels: Any, owners: Any, threshold: float) -> Mended | None:
     if not several.any():
         return None
     before = pairwise_scores(parts[several], truth[several])
-    cut = refine(np.asarray(X)[several], parts[several], threshold=threshold).partition
-    after = pairwise_scores(cut, truth[several])
+    after = pairwise_scores(
+        refine(np.asarray(X)[several], parts[several], threshold=threshold).partition, truth[several]
+    )
     return Mended(
         clusters=len(np.unique(parts[several])),
         addresses=int(several.sum()),
@@ -137,16 +153,28 @@ def mended(X: Any, labels: Any, owners: Any, threshold: float) -> Mended | None:
     )
 
 
-def wrong_share(Z: Any, owners: Any) -> npt.NDArray[np.float64]:
-    """For every merge of a linkage matrix the share of the pairs it joins whose owners differ, (n - 1,).
+def wrong_shares(forest: Forest, owners: IntArray, leaf: IntArray | None = None) -> npt.NDArray[np.float64]:
+    """For every merge of a forest the share of the pairs of addresses it joins whose owners differ.
 
-    owners: of every leaf its owner, or the owners of all addresses in it, counted (`Counter`). Owners that are not
-        known (negative) do not count; a merge that joins no two known ones is NaN.
+    owners (n,): negative where not known, which do not count; a merge that joins no two known owners is NaN
+    leaf (n,): the leaf of the forest that an address belongs to; None: each is one
     """
+    bags: dict[int, Counter[int]] = {}
+    for place, owner in zip(np.arange(len(owners)) if leaf is None else leaf, owners.tolist(), strict=True):
+        bags.setdefault(int(place), Counter()).update([owner] if owner >= 0 else [])
+    shares = [
+        _wrong_shares(forest.tree(t), [bags[place] for place in forest.leaves(t).tolist()])
+        for t in np.flatnonzero(forest.sizes > 1).tolist()
+    ]
+    return np.concatenate([*shares, np.empty(0)])
+
+
+def _wrong_shares(Z: npt.NDArray[np.float64], owners: Sequence[Counter[int]]) -> npt.NDArray[np.float64]:
+    """The same of one linkage matrix, (n - 1,); owners: those of all addresses of each leaf, counted."""
     n = len(owners)
-    bags = {i: _known_only(bag if isinstance(bag, Counter) else Counter([bag])) for i, bag in enumerate(owners)}
+    bags = {i: bag.copy() for i, bag in enumerate(owners)}
     shares = np.empty(n - 1)
-    for m, (a, b) in enumerate(np.asarray(Z)[:, :2].astype(int)):
+    for m, (a, b) in enumerate(Z[:, :2].astype(int)):
         small, large = sorted((bags.pop(a), bags.pop(b)), key=len)
         pairs = small.total() * large.total()
         same = sum(number * large[owner] for owner, number in small.items())
@@ -156,21 +184,13 @@ def wrong_share(Z: Any, owners: Any) -> npt.NDArray[np.float64]:
     return shares
 
 
-def _known_only(bag: Counter[int]) -> Counter[int]:
-    return Counter({owner: number for owner, number in bag.items() if owner >= 0})
-
-
-def judged_merges(forest: Any, owners: Any) -> pd.DataFrame:
+def judged_merges(forest: Forest, owners: IntArray, leaf: IntArray | None = None) -> pd.DataFrame:
     """Every merge of a forest: its height, and whether most of the pairs it joins have two owners (`wrong`).
 
     Merges that join no two known owners are left out.
     """
-    truth = np.asarray(owners)
-    trees = [(Z, members) for _, members, Z in forest if len(members) > 1]
-    if not trees:
-        return pd.DataFrame({"height": np.empty(0), "wrong": np.empty(0, dtype=bool)})
-    shares = np.concatenate([wrong_share(Z, truth[members]) for Z, members in trees])
-    table = pd.DataFrame({"height": np.concatenate([Z[:, 2] for Z, _ in trees]), "wrong": shares > 0.5})
+    shares = wrong_shares(forest, owners, leaf)
+    table = pd.DataFrame({"height": forest.merges[:, 2], "wrong": shares > 0.5})
     return table[~np.isnan(shares)].reset_index(drop=True)
 
 
@@ -192,42 +212,14 @@ def inconsistency_readings(X: Any, forest: Forest, alphas: tuple[float, ...] = (
     return pd.DataFrame(rows, columns=["reading", "alpha", "threshold", "undone", "clusters"])
 
 
-def _known(partition: Any, owners: Any) -> tuple[Any, Any]:
-    parts, truth = np.asarray(partition), np.asarray(owners)
-    if parts.shape != truth.shape:
-        raise DataError("owners", "length", f"is {truth.shape} for {parts.shape} addresses", "give one for each")
-    known = truth >= 0
-    if not known.any():
-        raise DataError("owners", "truth", "no owner is known", "score against data that tells owners")
-    return parts[known], truth[known]
-
-
-def _entropy(owners: Any) -> float:
-    share = np.unique(owners, return_counts=True)[1] / len(owners)
-    return float(-(share * np.log(share)).sum())
-
-
-Numbers = dict[str, float | int | str | None]
-
-THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(1, 21))
-"""Fixed thresholds at which every forest is cut besides, 0.05 to 1."""
-SCORES = ("ari", "precision", "recall", "ami", "clusters")
-AT_FIXED = ("ari", "precision", "clusters")
-"""What is kept of a cut; of the many fixed ones a little less, so that records stay small."""
-UNITS = ("addresses", "inputs", "twice")
-"""Leaves of the trees: single addresses (the paper's), addresses spent together, addresses that two payments link."""
-INPUTS = ("common_input",)
-SILHOUETTE_FROM = 10
-"""Leaves from which on a cluster has a say in the one threshold that maximises the silhouette."""
-
-
 def refinement_numbers(X: Any, graph: AddressGraph, recipe: Recipe, seed: int) -> Numbers:
     """Quality of the heuristic clusters of the test graph before and after every cut; see `cuts` for the names."""
     if graph.truth is None:
         raise DataError("graph", "truth", "is missing", "refinement is judged by true owners: simulate, or attach them")
     rows, _ = fill_zero_rows(X, recipe.cluster.zero_rows)
     labels, owners = graph.labels(), graph.truth
-    groups = {"inputs": load_clusters(recipe.source, "test", INPUTS), "twice": load_linked_twice(recipe.source, "test")}
+    inputs = load_clusters(recipe.source, "test", ("common_input",))
+    groups = {"inputs": inputs, "twice": load_linked_twice(recipe.source, "test")}
     numbers = _named("heuristics", labels, owners)
     for units in UNITS:
         refiner = Refiner("addresses" if units == "addresses" else "inputs", "local")
@@ -282,8 +274,8 @@ def best_silhouette(X: Any, found: Refined) -> float:
     if len(forest.members) != len(found.leaf):
         rows, _ = fill_zero_rows(group_rows(rows, found.leaf), "fixed")  # as `refined` had it where rows cancel out
     total = np.zeros(len(THRESHOLDS))
-    for t in np.flatnonzero(forest.sizes >= SILHOUETTE_FROM):
-        leaves, Z = forest.leaves(int(t)), forest.tree(int(t))
+    for t in np.flatnonzero(forest.sizes >= SILHOUETTE_FROM).tolist():
+        leaves, Z = forest.leaves(t), forest.tree(t)
         for place, threshold in enumerate(THRESHOLDS):
             parts = cut(Z, threshold)
             if 1 < parts.max() + 1 < len(leaves):
@@ -297,36 +289,19 @@ def flags(found: Refined, owners: IntArray) -> Numbers:
     Merges that join no two known owners cannot be judged and do not count. `flags.precision` and `flags.recall` are of
     the merges at λ or above; `flags.base` is the share of wrong merges.
     """
-    shares = wrong_shares(found, owners)
-    judged = ~np.isnan(shares)
-    heights, wrong = found.forest.merges[judged, 2], shares[judged] > 0.5
+    judged = judged_merges(found.forest, owners, found.leaf)
+    heights, wrong = judged["height"].to_numpy(), judged["wrong"].to_numpy()
     flagged = heights >= found.threshold
     both = bool(wrong.any() and not wrong.all())
     return {
         "flags.merges": len(heights),
         "flags.flagged": int(flagged.sum()),
-        "flags.base": float(wrong.mean()) if len(wrong) else float("nan"),
-        "flags.precision": float(wrong[flagged].mean()) if flagged.any() else float("nan"),
-        "flags.recall": float(flagged[wrong].mean()) if wrong.any() else float("nan"),
+        "flags.base": _mean(wrong),
+        "flags.precision": _mean(wrong[flagged]),
+        "flags.recall": _mean(flagged[wrong]),
         "flags.auc": float(roc_auc_score(wrong, heights)) if both else float("nan"),
         "flags.average_precision": float(average_precision_score(wrong, heights)) if both else float("nan"),
     }
-
-
-def wrong_merges(found: Refined, owners: IntArray) -> npt.NDArray[np.bool_]:
-    """Per merge of the forest whether most of the pairs of addresses it joins have two owners."""
-    return wrong_shares(found, owners) > 0.5
-
-
-def wrong_shares(found: Refined, owners: IntArray) -> npt.NDArray[np.float64]:
-    """Per merge of the forest the share of the pairs of addresses it joins that have two owners, see `wrong_share`."""
-    forest = found.forest
-    inside = np.argsort(found.leaf, kind="stable")  # addresses, leaf after leaf
-    begin = np.concatenate([[0], np.cumsum(found.leaf_sizes)])
-    bags = [Counter(owners[inside[begin[i] : begin[i + 1]]].tolist()) for i in range(len(begin) - 1)]
-    trees = [t for t in range(len(forest)) if forest.offsets[t + 1] - forest.offsets[t] > 1]
-    shares = [wrong_share(forest.tree(t), [bags[leaf] for leaf in forest.leaves(t)]) for t in trees]
-    return np.concatenate(shares) if shares else np.empty(0)
 
 
 def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> Numbers:
@@ -340,12 +315,12 @@ def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> N
     several = owners_per_cluster(labels, owners) > 1
     one = cut_forest(forest, forest.merges[:, 2], found.threshold)[found.leaf]
     trees = np.flatnonzero(forest.sizes >= N_MIN)
-    last = np.array([forest.tree(int(t))[-1, 2] for t in trees]) - found.threshold
+    last = np.array([forest.tree(t)[-1, 2] for t in trees.tolist()]) - found.threshold
     collapsed = several[names[trees]] if len(trees) else np.empty(0, dtype=bool)
-    share = np.array([float((forest.tree(int(t))[:, 2] >= found.threshold).mean()) for t in trees])
+    share = np.array([float((forest.tree(t)[:, 2] >= found.threshold).mean()) for t in trees.tolist()])
     inside = np.isin(labels, names[trees[collapsed]]) & (owners >= 0)
-    largest = [_largest_share(one[inside & (labels == c)]) for c in names[trees[collapsed]]]
-    random = dealt(one, labels, seed)
+    parts = (one[inside & (labels == c)] for c in names[trees[collapsed]])
+    largest = [float(np.unique(part, return_counts=True)[1].max() / len(part)) for part in parts]
     return {
         "example.collapsed": int(collapsed.sum()),
         "example.last_minus_lambda.collapsed": _mean(last[collapsed]),
@@ -353,29 +328,27 @@ def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> N
         "example.flagged_share": float(np.median(share[collapsed])) if collapsed.any() else float("nan"),
         "example.largest_part": float(np.median(largest)) if largest else float("nan"),
         "parts.purity": purity(one[inside], owners[inside]),
-        "parts.purity_random": purity(random[inside], owners[inside]),
-        "parts.purity_before": purity(labels[inside], owners[inside]),
+        "parts.purity_random": purity(dealt(one, labels, seed)[inside], owners[inside]),
     }
 
 
 def purity(partition: IntArray, owners: IntArray) -> float:
-    """The share of addresses that belong to the most frequent owner of their part."""
+    """The share of addresses that belong to the most frequent owner of their part; NaN without any address."""
     if not len(partition):
         return float("nan")
     pairs, counts = np.unique(np.stack([partition, owners]), axis=1, return_counts=True)
-    best = np.zeros(int(pairs[0].max()) + 1, dtype=np.int64)
-    np.maximum.at(best, pairs[0], counts)
-    return float(best.sum() / len(partition))
+    return float(pd.Series(counts).groupby(pairs[0]).max().sum() / len(partition))
 
 
-def _largest_share(parts: IntArray) -> float:
-    return float(np.unique(parts, return_counts=True)[1].max() / len(parts))
-
-
-def _mean(values: npt.NDArray[np.float64]) -> float:
+def _mean(values: npt.NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
 def _named(name: str, partition: IntArray, owners: IntArray, wanted: Sequence[str] = SCORES) -> Numbers:
     found = quality(partition, owners, information="ami" in wanted)
     return {f"{name}.{field}": getattr(found, field) for field in wanted}
+
+
+def _entropy(owners: IntArray) -> float:
+    share = np.unique(owners, return_counts=True)[1] / len(owners)
+    return float(-(share * np.log(share)).sum())

@@ -9,15 +9,16 @@ A merge is undone where its height reaches the threshold; what is left is a refi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pydantic import Field
 
-from btcnb import gates
-from btcnb.cluster import LINKAGES, Forest, cut_forest, refine
-from btcnb.errors import DataError, ParameterError
+from btcnb.cluster import Forest, cut_forest, refine
+from btcnb.configuration import configuration
+from btcnb.errors import ParameterError
 from meanlink.cuts import N_MIN
 from meanlink.forest import first_leaf, layout
 from meanlink.progress import Progress
@@ -33,29 +34,23 @@ VANISHED = 1e-6
 """Length below which a mean of unit rows says nothing: float32 rounding is of that order."""
 
 
-@dataclass(frozen=True)
+@configuration
 class Refiner:
-    """How clusters are refined; the defaults are the paper's. Checked when made."""
+    """How clusters are refined; the defaults are the paper's."""
 
     units: Units = "addresses"
     """leaves of the trees: single `addresses`, or groups of addresses that were `inputs` of one transaction"""
     threshold_rule: Rule = "lambda"
     """`fixed`: the number in `threshold`; `lambda`: the size-weighted mean of the clusters' own silhouette cuts;
     `local`: each cluster's own cut (clusters of fewer than `N_MIN` leaves take λ)"""
-    threshold: float | None = None
+    threshold: Annotated[float, Field(gt=0, strict=True)] | None = None
     """of the rule `fixed`; None: the number that comes with the encoder, to be filled in before it is used"""
-    method: str = "average"
+    method: Literal["average", "ward", "complete", "single"] = "average"
     """linkage, see `btcnb.cluster.linkage`"""
 
     def __post_init__(self) -> None:
-        gates.choice("units", self.units, get_args(Units))
-        gates.choice("threshold_rule", self.threshold_rule, get_args(Rule))
-        gates.choice("method", self.method, LINKAGES)
-        if self.threshold is None:
-            return
-        if self.threshold_rule != "fixed":
+        if self.threshold is not None and self.threshold_rule != "fixed":
             raise ParameterError(f"the rule {self.threshold_rule!r} finds its threshold itself: give none, or 'fixed'.")
-        object.__setattr__(self, "threshold", gates.real("threshold", self.threshold, "(0, inf]"))
 
 
 @dataclass(frozen=True)
@@ -99,16 +94,14 @@ def refined(X: Any, partition: Any, refiner: Refiner, groups: Any = None, progre
         row is the mean of their unit rows, and are never separated. Units "addresses" do not look at it.
     progress: as in `btcnb.cluster.dendrograms`
     """
-    gates.instance("refiner", refiner, Refiner)
     if refiner.threshold_rule == "fixed" and refiner.threshold is None:
         raise ParameterError("threshold_rule is 'fixed', but threshold is None: give the number.")
-    rows = gates.array("X", X, 2)
-    clusters = gates.array("partition", partition, 1, "iufUTSO")
-    if clusters.shape != rows.shape[:1]:
-        problem = f"has {len(clusters)} labels for {len(rows)} rows of X"
-        raise DataError("partition", "length", problem, "give one cluster per address")
-    leaf = _leaves(clusters, refiner, groups)
-    first = _first_of(leaf)
+    rows, clusters = np.asarray(X), np.asarray(partition)
+    leaf = np.arange(len(clusters))
+    if refiner.units == "inputs":
+        a, b = (np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in (clusters, groups))
+        leaf = pd.factorize(a * (int(b.max(initial=0)) + 1) + b)[0].astype(np.int64)
+    first = np.unique(leaf, return_index=True)[1].astype(np.int64)  # ascending: leaves are numbered by appearance
     if refiner.units == "inputs":
         rows, clusters = group_rows(rows, leaf), clusters[first]
     found = refine(rows, clusters, threshold=refiner.threshold, method=refiner.method, progress=progress)
@@ -146,25 +139,6 @@ def _unit(rows: FloatArray, least: float = 0.0) -> FloatArray:
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     none = length <= least
     return np.where(none, 0.0, rows / np.where(none, 1.0, length))
-
-
-def _leaves(clusters: npt.NDArray[Any], refiner: Refiner, groups: Any) -> IntArray:
-    """The leaf of every address, numbered by first appearance."""
-    if refiner.units == "addresses":
-        return np.arange(len(clusters))
-    if groups is None:
-        raise ParameterError("units is 'inputs', so groups must say which addresses were inputs of one transaction.")
-    together = gates.array("groups", groups, 1, "iu")
-    if together.shape != clusters.shape:
-        problem = f"has {len(together)} labels for {len(clusters)} addresses"
-        raise DataError("groups", "length", problem, "give one group per address")
-    a, b = (np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in (clusters, together))
-    return pd.factorize(a * (int(b.max(initial=0)) + 1) + b)[0].astype(np.int64)
-
-
-def _first_of(leaf: IntArray) -> IntArray:
-    """Position of the first address of each leaf; ascending, as leaves are numbered by first appearance."""
-    return np.unique(leaf, return_index=True)[1].astype(np.int64)
 
 
 def _excess(forest: Forest, thresholds: FloatArray) -> FloatArray:

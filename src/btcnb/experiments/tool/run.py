@@ -14,26 +14,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-import numpy.typing as npt
+from pydantic import Field
 
-from btcnb import gates
+from btcnb.configuration import configuration
 from btcnb.data import AddressGraph, feature_names
 from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.encoder import EncoderFile, read_encoder
-from btcnb.experiments.refine import Refined, Refiner, refined
+from btcnb.experiments.refine import Refined, Refiner, Units, refined
 from btcnb.experiments.stages import StageTimer
 from btcnb.experiments.tool.source import Material, Missing, Told, material, read_source
 from btcnb.learn import Encoder, embed
 from meanlink.progress import Progress
 
-IntArray = npt.NDArray[np.int64]
-
-STAGES = ("read", "graph", "embed", "trees", "write")
-WORDS = {
+STAGES = {
     "read": "reading the source",
     "graph": "clusters and graph",
     "embed": "embedding the addresses",
@@ -43,7 +40,7 @@ WORDS = {
 RULES = ("fixed", "lambda", "local")
 
 
-@dataclass(frozen=True)
+@configuration
 class Request:
     """What the user asks for; None: what the encoder's own file says.
 
@@ -61,8 +58,8 @@ class Request:
     missing: Missing = "refuse"
     encoder: str | Path | None = None
     threshold: float | str | None = None
-    units: str | None = None
-    price_usd: float | None = None
+    units: Units | None = None
+    price_usd: Annotated[float, Field(gt=0, le=1e9)] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Outcome:
     material: Material
     found: Refined
     notes: tuple[str, ...]
-    laps: StageTimer
+    timer: StageTimer
 
     def counts(self) -> dict[str, int | None]:
         """Numbers of things, before and after."""
@@ -108,27 +105,25 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
 
     progress: as in `btcnb.cluster.dendrograms`, for the longest stage
     """
-    gates.instance("request", request, Request)
     tell = tell or (lambda line: None)
-    encoder, laps, notes = read_encoder(request.encoder), StageTimer(), list[str]()
+    encoder, timer, notes = read_encoder(request.encoder), StageTimer(), list[str]()
     refiner = chosen(encoder, request)
-    with stage("read", laps, tell), _noted(notes, request.source):
+    with stage("read", timer, tell), _noted(notes, request.source):
         told = read_source(request.source)
         refiner = _possible(told, refiner, request, notes)
         price = _price(told, encoder.model, request)
         number = None if told.transactions is None else len(told.transactions)
-        tell(
-            f"      {'no' if number is None else f'{number:,}'} transactions ({told.kind}), blocks {_span(told.blocks)}"
-        )
+        amount = "no" if number is None else f"{number:,}"
+        tell(f"      {amount} transactions ({told.kind}), blocks {_span(told.blocks)}")
     kind, blocks = told.kind, told.blocks
-    with stage("graph", laps, tell):
+    with stage("graph", timer, tell):
         ready = material(told, price, request.clusters, request.missing, with_groups=refiner.units == "inputs")
         del told  # a million addresses come with a gigabyte of transactions
         tell(f"      {len(ready.names):,} addresses, {ready.graph.num_edges:,} edges, {len(ready.titles):,} clusters")
     notes += _about(ready)
-    with stage("embed", laps, tell):
+    with stage("embed", timer, tell):
         X = embed(encoder.model, _seen_by(encoder.model, ready.graph))
-    with stage("trees", laps, tell), warnings.catch_warnings():
+    with stage("trees", timer, tell), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # rows without direction are counted, and noted below
         found = refined(X, ready.labels, refiner, ready.groups, progress)
         tell(f"      {len(found.flagged):,} of {len(found.forest.merges):,} merges flagged, λ = {found.threshold:.4g}")
@@ -138,16 +133,16 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
         notes.append("No cluster was large enough to find a threshold, so nothing was split.")
     for note in notes:
         tell(f"note: {note}")
-    return Outcome(request, refiner, encoder, kind, blocks, number, price, ready, found, tuple(notes), laps)
+    return Outcome(request, refiner, encoder, kind, blocks, number, price, ready, found, tuple(notes), timer)
 
 
 @contextmanager
-def stage(name: str, laps: StageTimer, tell: Callable[[str], None]) -> Iterator[None]:
+def stage(name: str, timer: StageTimer, tell: Callable[[str], None]) -> Iterator[None]:
     """Time a stage, and say when it begins and what it took."""
-    tell(f"[{STAGES.index(name) + 1}/{len(STAGES)}] {WORDS[name]} …")
-    with laps(name):
+    tell(f"[{list(STAGES).index(name) + 1}/{len(STAGES)}] {STAGES[name]} …")
+    with timer(name):
         yield
-    tell(f"      {laps.seconds[name]:.1f} s, {laps.peak_mb[name] / 1024:.2f} GB at most")
+    tell(f"      {timer.seconds[name]:.1f} s, {timer.peak_mb[name] / 1024:.2f} GB at most")
 
 
 def chosen(encoder: EncoderFile, request: Request) -> Refiner:
@@ -158,13 +153,14 @@ def chosen(encoder: EncoderFile, request: Request) -> Refiner:
     if isinstance(asked, str) and asked not in RULES:
         raise ParameterError(f"threshold is {asked!r:.80}, but must be a number or one of {', '.join(RULES)}.")
     if asked is not None and not isinstance(asked, str):
-        return Refiner(units, "fixed", asked, base.method)  # type: ignore[arg-type]
-    rule = asked or base.threshold_rule
+        return Refiner(units=units, threshold_rule="fixed", threshold=asked, method=base.method)
+    rule: Any = asked or base.threshold_rule
     if asked is None and units != base.units:
         rule = "lambda"  # a number that was found for other leaves means nothing for these
     if rule == "fixed" and encoder.threshold is None:
         raise ParameterError("the encoder comes with no threshold of its own: give --threshold a number, or lambda.")
-    return Refiner(units, rule, encoder.threshold if rule == "fixed" else None, base.method)  # type: ignore[arg-type]
+    threshold = encoder.threshold if rule == "fixed" else None
+    return Refiner(units=units, threshold_rule=rule, threshold=threshold, method=base.method)
 
 
 def _possible(told: Told, refiner: Refiner, request: Request, notes: list[str]) -> Refiner:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from btcnb import gates
 from btcnb.data import AddressGraph, HeuristicConfig, Transactions, build_graph, heuristic_clusters, read_release
 from btcnb.data.intervals import price_near
 from btcnb.data.readers import READERS, RELEASE, sniff
@@ -26,7 +25,6 @@ IntArray = npt.NDArray[np.int64]
 Texts = npt.NDArray[Any]
 
 COLUMNS = ("address", "cluster")
-INPUTS = ("common_input",)
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Told:
     def price(self, given: float | None) -> float | None:
         """USD for one bitcoin: the given number, what the release says, or the paper's where the blocks are its."""
         if given is not None:
-            return gates.real("price_usd", given, "(0, 1e9]")
+            return given
         known = None if self.graph is None else self.graph.meta.get("price_usd")
         return price_near(self.blocks[0]) if known is None else known
 
@@ -74,7 +72,7 @@ class Material:
 
 def read_source(path: str | Path) -> Told:
     """All of a source, whatever its kind; of a release, its only graph."""
-    kind = sniff(gates.instance("source", path, (str, Path)))  # type: ignore[arg-type]
+    kind = sniff(path)
     if kind != RELEASE:
         return Told(kind, READERS[kind].read(str(path)), None)
     splits = release_splits(path)
@@ -88,7 +86,6 @@ def material(
     told: Told, price: float | None, clusters: str | Path | None, missing: Missing, with_groups: bool
 ) -> Material:
     """The graph of a source with heuristic clusters, or with those of the file `clusters`."""
-    gates.choice("missing", missing, get_args(Missing))
     txs = told.transactions
     if txs is None:
         return _of_release(told, price, clusters, missing)
@@ -98,7 +95,7 @@ def material(
         if clusters is None
         else given_clusters(clusters, txs.addresses, missing)
     )
-    groups = heuristic_clusters(txs, INPUTS, rules) if with_groups else None
+    groups = heuristic_clusters(txs, ("common_input",), rules) if with_groups else None
     graph = build_graph(txs, labels=found, price_usd=price)
     node = graph.nodes["node_id"].to_numpy()
     if titles is None:

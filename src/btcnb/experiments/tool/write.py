@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from btcnb import gates
 from btcnb.data.readers.files import replacing
 from btcnb.data.tables import plain
 from btcnb.errors import DataError
@@ -31,7 +30,6 @@ FORMAT = 1
 
 def require_place(out: str | Path, force: bool = False) -> Path:
     """Where the folder may be written: nothing, an empty folder, or with `force` an earlier result and nothing else."""
-    gates.instance("out", out, (str, Path))  # type: ignore[arg-type]
     try:
         target = Path(out).expanduser().resolve()
         if target.is_dir():
@@ -61,11 +59,9 @@ def write(
 
     top: merges listed and clusters drawn in the report
     """
-    gates.instance("outcome", outcome, Outcome)
-    top = gates.whole("top", top, "[0, 1000]")
     target = require_place(out, force)
     with replacing(target, folder=True) as part:
-        with stage("write", outcome.laps, tell or (lambda line: None)):
+        with stage("write", outcome.timer, tell or (lambda line: None)):
             flagged_table(outcome).to_csv(part / FLAGGED, index=False, lineterminator="\n")
             partition_table(outcome).to_csv(part / PARTITION, index=False, lineterminator="\n")
             (part / REPORT).write_text(report(outcome, top), encoding="utf-8")
@@ -103,7 +99,7 @@ def summary(outcome: Outcome) -> dict[str, Any]:
     """What was done, by what, and what it cost; plain values. An infinite threshold (nothing is split) is null."""
     encoder, request = outcome.encoder, outcome.request
     refiner = {name: _finite(value) for name, value in asdict(outcome.refiner).items()}
-    seconds, memory = outcome.laps.seconds, outcome.laps.peak_mb
+    seconds, memory = outcome.timer.seconds, outcome.timer.peak_mb
     return {
         "format": FORMAT,
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
