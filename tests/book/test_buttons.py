@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from btcnb.book.sphinx_buttons import lead_to_text
+from btcnb.book.sphinx_pages import lead_to_text
 from btcnb.build.project import Repository, read_repository
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -63,7 +63,7 @@ def test_they_are_sphinxs_own_with_fewer_readings(tmp_path: Path, monkeypatch: p
     plain = rendered(tmp_path / "plain", ["myst_parser"])
     often = len(read)
     read.clear()
-    ours = rendered(tmp_path / "ours", ["myst_parser", "btcnb.book.sphinx_ext"])
+    ours = rendered(tmp_path / "ours", ["myst_parser", "btcnb.book.sphinx_links"])
     words = [re.sub(r"<.*?>", "", link) for link in ours]
     assert words[:4] == ["Table 1", "Table 2", "Table 3", "Table 2"] and words[-3:] == ["Table 1", "Table 2", "Table 3"]
     assert ours == plain

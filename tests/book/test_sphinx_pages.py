@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_figures import drawn
 
 from btcnb.book.figures import figure_svg
-from btcnb.book.inks import DARK, LIGHT, contrast, fit, fitted, is_figure
-from btcnb.book.sphinx_finish import accessible, finish, light
+from btcnb.book.sphinx_pages import DARK, LIGHT, contrast, fit, fitted, is_figure
+from btcnb.book.sphinx_pages import accessible, finish, light
 
 COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
 

@@ -75,8 +75,8 @@ class Thing:
 
 def test_comments_beside_fields_and_strings_below_constants_are_found() -> None:
     assert list(field_comments(Thing)) == ["- ``name``: what it is called"]
-    assert "linked only where the text says so" in constant_doc("btcnb.book.sphinx_ext", "BY_HAND")
-    assert constant_doc("btcnb.book.sphinx_ext", "NOTHING") == ""
+    assert "Okabe and Ito's palette" in constant_doc("btcnb.book.drawings", "COLOURS")
+    assert constant_doc("btcnb.book.drawings", "NOTHING") == ""
 
 
 def test_a_name_leads_to_its_file() -> None:

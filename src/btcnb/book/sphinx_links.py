@@ -1,23 +1,27 @@
-"""Everything is a link: chapters, claims and words of the glossary, wherever prose mentions them.
+"""A Sphinx extension: everything is a link. Chapters, claims and words of the glossary lead where prose mentions them.
 
 The transform works on finished pages, so it reaches prose, notebooks, their Markdown outputs and generated pages alike,
-and nobody has to think of it while writing. Code, mathematics, headings and existing links are left alone.
+and nobody has to think of it while writing. Code, mathematics, headings and existing links are left alone. References
+by number to a figure or table that this edition leaves out become words without a number.
+
+    mentions("see chapters 02 and 09, claim C060", …)      # 02, 09 and C060, with what each link would cover
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.domains.std import StandardDomain
 from sphinx.environment import BuildEnvironment
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_design.dropdown import dropdown_title
 
-from btcnb.book.sphinx_mentions import Mention, Terms, mentions
 from btcnb.paper.claims import claims
 
 BOARD = "notebooks/18_scoreboard"
@@ -27,6 +31,8 @@ BY_HAND = "btcnb_terms_by_hand"
 """Setting: words of the glossary that are linked only where the text says so."""
 ONCE = "btcnb_terms_once"
 """Setting: everyday words, linked once a page; others are linked once a section."""
+LEFT_OUT = "btcnb_left_out"
+"""Setting: names of figures and tables that could not be made in this build; `btcnb build` sets it."""
 LONGEST_TITLE = 300
 
 _EQUATION = re.compile(r",? our eq-[\w-]+| See eq-[\w-]+\.")  # numbers of equations are not known yet
@@ -50,6 +56,94 @@ _NO_LINK = (
 )
 _NO_TERM = (nodes.term, nodes.table, nodes.caption, nodes.strong, addnodes.desc)
 _NO_TERM_CLASSES = {"chapter-card", "rerun", "provenance", "sd-card-title", "tag_remove-input"}
+Kind = Literal["chapter", "claim", "term"]
+
+_CHAPTERS = re.compile(
+    r"\b[Cc]hapter(?P<plural>s?)\s+(?P<first>\d\d)(?!\d)(?P<more>(?:(?:,?\s+(?:and|or|to)\s+|,\s+|–)\d\d(?!\d))*)"
+)
+_NUMBER = re.compile(r"\d\d")
+_CLAIM = re.compile(r"(?<![\w-])C\d{3}(?![\w-])")
+_SHORT = re.compile(r"\s*\((?P<inside>[^()]*)\)\s*$")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """`text[start:end]` speaks of the chapter (number), claim (id) or term (as the glossary writes it) `key`."""
+
+    start: int
+    end: int
+    kind: Kind
+    key: str
+
+
+def mentions(text: str, chapters: Collection[str], claims: Collection[str]) -> list[Mention]:
+    """Every mention of a chapter or a claim that exists, in order. `chapters 02 and 09` are two."""
+    found = [mention for mention in _chapters(text) if mention.key in chapters]
+    found += [Mention(*hit.span(), "claim", hit[0]) for hit in _CLAIM.finditer(text) if hit[0] in claims]
+    return sorted(found, key=lambda mention: mention.start)
+
+
+def _chapters(text: str) -> Iterator[Mention]:
+    """The first link covers the word `chapter` too; only the plural goes on to further numbers."""
+    for hit in _CHAPTERS.finditer(text):
+        yield Mention(hit.start(), hit.end("first"), "chapter", hit["first"])
+        if hit["plural"]:
+            for more in _NUMBER.finditer(text, hit.start("more"), hit.end("more")):
+                yield Mention(*more.span(), "chapter", more[0])
+
+
+@dataclass
+class Terms:
+    """The words of the glossary, and how each may stand in a sentence.
+
+    `entries` maps each spelling to the entry that it leads to. A word in `by_hand` means other things too (a cut, to
+    cut): it is linked where the text says {term}, nowhere else.
+    """
+
+    entries: Mapping[str, str]
+    by_hand: Collection[str] = ()
+    _spellings: dict[str, str] = field(init=False, repr=False)
+    _pattern: re.Pattern[str] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._spellings = {
+            spelling: term for term in self.entries if term not in self.by_hand for spelling in spellings(term)
+        }
+        longest = sorted(self._spellings, key=len, reverse=True)
+        words = "|".join(r"\s+".join(map(re.escape, word.split())) for word in longest) or r"(?!)"
+        self._pattern = re.compile(rf"(?<![\w-])(?P<word>{words})(?![\w-])")
+
+    def first(self, text: str, seen: set[str], taken: Iterable[Mention] = ()) -> list[Mention]:
+        """Terms that `seen` (entries, added to here) does not hold yet; nothing that overlaps what is `taken`."""
+        spans = [(mention.start, mention.end) for mention in taken]
+        found = []
+        for hit in self._pattern.finditer(text):
+            term = self._spellings[" ".join(hit["word"].split())]
+            entry = self.entries[term]
+            if entry in seen or any(hit.start() < end and start < hit.end() for start, end in spans):
+                continue
+            seen.add(entry)
+            found.append(Mention(*hit.span(), "term", term))
+        return found
+
+
+def spellings(term: str) -> set[str]:
+    """A term and its plural, each with a small and a capital first letter; what stands in brackets is left out.
+
+    An abbreviation in brackets is a spelling of its own: `adjusted mutual information (AMI)`.
+    """
+    short = _SHORT.search(term)
+    words = [term[: short.start()] if short else term]
+    if short and short["inside"].isupper():
+        words.append(short["inside"])
+    words += [_plural(word) for word in words]
+    return {first + word[1:] for word in words for first in (word[0], word[0].upper())}
+
+
+def _plural(word: str) -> str:
+    if re.search(r"[^aeiou]y$", word):
+        return f"{word[:-1]}ies"
+    return word + ("es" if re.search(r"(s|x|ch|sh)$", word) else "s")
 
 
 @dataclass(frozen=True)
@@ -198,3 +292,54 @@ def _inside_html_link(text: nodes.Text) -> bool:
     before = text.parent.children[: text.parent.index(text)]
     html = "".join(node.astext() for node in before if isinstance(node, nodes.raw))
     return len(re.findall(r"<a\b", html)) > html.count("</a>")
+
+
+class NumberedReferences(StandardDomain):
+    """Sphinx's own domain, which does not read a whole page for every number.
+
+    For each {numref} Sphinx loads the page of its target from the disk again, a tenth of a second for a chapter. A page
+    mostly refers to its own figures and tables, so the last few pages are remembered: a quarter of the time that
+    rendering this book took. What is resolved, and to what, is the same.
+    """
+
+    def resolve_xref(self, env: Any, fromdocname: str, builder: Any, typ: str, *rest: Any) -> nodes.Element | None:
+        seen: Any = _Remembering.of(env) if typ == "numref" else env
+        return super().resolve_xref(seen, fromdocname, builder, typ, *rest)
+
+
+class _Remembering:
+    """An environment whose pages, as they were read, are loaded once; only to be looked at."""
+
+    def __init__(self, env: Any) -> None:
+        self._env = env
+        self.get_doctree = lru_cache(4)(env.get_doctree)  # a chapter with its pictures can take tens of megabytes
+
+    @classmethod
+    def of(cls, env: Any) -> _Remembering:
+        """Kept with the builder, not with the environment, which is written to the disk."""
+        builder = env.app.builder
+        if not hasattr(builder, "btcnb_pages"):
+            builder.btcnb_pages = cls(env)
+        found: _Remembering = builder.btcnb_pages
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+
+def left_out(app: Any, env: Any, node: nodes.Element, content: nodes.Node) -> nodes.Node | None:
+    """What stands for a reference to a figure or table that is left out; see Sphinx's `missing-reference`."""
+    if node.get("reftype") != "numref" or node["reftarget"] not in app.config[LEFT_OUT]:
+        return None
+    kind = "table" if str(node["reftarget"]).startswith("tbl-") else "figure"
+    return nodes.inline("", f"a {kind} that this edition leaves out")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    for setting in (BY_HAND, ONCE):
+        app.add_config_value(setting, [], "env", [list])
+    app.add_config_value(LEFT_OUT, [], "html", [list])
+    app.add_domain(NumberedReferences, override=True)
+    app.add_post_transform(LinkMentions)
+    app.connect("missing-reference", left_out)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
