@@ -163,8 +163,8 @@ def test_numbers_become_dashes_tables_are_left_out_and_claims_stay_open(
     monkeypatch.setattr(chapter, "glue", lambda key, value: glued.update({key: value}))
     exec(chapter.rewritten(NEEDY, lacks("truth")))
     assert glued == {"pure": "–"}
-    left_out, verdict = (bundle[page.RECORD_MIME] for bundle in shown[:2])
-    assert left_out == {"kind": "left out", "names": ["tbl-owners"]}
+    figure, tables, verdict = (bundle[page.RECORD_MIME] for bundle in shown[:3])
+    assert (figure["names"], tables["names"]) == ([], ["tbl-owners"])
     assert (verdict["claim"], verdict["verdict"]) == ("Owners are found", "cannot be tested here")
     assert "the true owners of the addresses" in verdict["evidence"] and verdict["where"] == "Section 6"
 

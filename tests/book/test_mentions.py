@@ -7,8 +7,7 @@ import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
-from btcnb.book.sphinx_links import LinkMentions, Targets
-from btcnb.book.sphinx_links import Terms, mentions, spellings
+from btcnb.book.sphinx_links import LinkMentions, Targets, Terms, mentions, spellings
 
 CHAPTERS, CLAIMS = {"02", "09", "13"}, {"C060", "C061"}
 

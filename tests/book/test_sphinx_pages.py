@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from test_figures import drawn
 
 from btcnb.book.figures import figure_svg
-from btcnb.book.sphinx_pages import DARK, LIGHT, contrast, fit, fitted, is_figure
-from btcnb.book.sphinx_pages import accessible, finish, light
+from btcnb.book.sphinx_pages import DARK, LIGHT, accessible, contrast, finish, fit, fitted, is_figure, light
 
 COLOURS = st.tuples(*[st.integers(0, 255)] * 3)
 

@@ -205,7 +205,9 @@ def skipped(missing: list[str], places: list[tuple[str, str, str]]) -> None:
     names: dict[str, list[str]] = {kind: [name for each, name, _ in places if each == kind] for kind, *_ in places}
     for key in names.get("glue", []):
         glue(key, "–")
-    leave_out(*names.get("table", []))
+    leave_out()  # the figure, if the cell draws one
+    if "table" in names:
+        leave_out(*names["table"])
     if "Verdict" in names:
         verdicts([Verdict(name, UNTESTED, reason, where) for kind, name, where in places if kind == "Verdict"])
     elif "Look" in names:

@@ -21,7 +21,7 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.board import bar_html, findings_myst, read_summary
-from btcnb.book.page import RECORD_MIME, code, inline_html, pipe_table, without_credentials
+from btcnb.book.page import LEFT_OUT, RECORD_MIME, code, inline_html, pipe_table, without_credentials
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.execute import duration
 from btcnb.build.fingerprint import ChapterState, Stamp
@@ -57,14 +57,16 @@ def assemble(project: Project, output: Output, preset: str, edition: Edition, st
     records = {state.chapter.name: _read_records(output, state) for state in states}
     last = [entry for state in states if state.chapter.reads_records for entry in records[state.chapter.name]]
     files = _prose(project, edition, last)
-    files["_config.yml"] = _config(project, edition)
     files["_toc.yml"] = project.toc.read_bytes()
     shown = [state for state in states if state.chapter.in_toc]
+    missing: list[str] = []
     for state in shown:
-        page = _page(output, state, preset, records[state.chapter.name])
+        page, names = _page(output, state, preset, records[state.chapter.name])
+        missing += names
         if edition == "student":
             strip_solutions(page, state.chapter.name)
         files[f"{state.chapter.document}.ipynb"] = (nbformat.writes(page) + "\n").encode()
+    files["_config.yml"] = _config(project, edition, missing)
     _synchronise(files, output.source(edition))
     return all(state.stamp for state in shown)
 
@@ -97,9 +99,27 @@ def _read_records(output: Output, state: ChapterState) -> list[dict[str, Any]]:
     return list(json.loads((output.records / f"{state.chapter.name}.json").read_text(encoding="utf-8")))
 
 
-def _page(output: Output, state: ChapterState, preset: str, records: Sequence[Mapping[str, Any]]) -> NotebookNode:
-    """The notebook behind a page: executed, without records and machine paths, closed by its provenance."""
-    chapter = state.chapter
+def leave_out(notebook: NotebookNode) -> list[str]:
+    """The figures and tables that an executed notebook leaves out (`btcnb.book.leave_out`), by name.
+
+    A figure that is left out loses its caption, and so its number.
+    """
+    names: list[str] = []
+    for cell in notebook.cells:
+        records = [output.get("data", {}).get(RECORD_MIME, {}) for output in cell.get("outputs", [])]
+        for record in records:
+            if record.get("kind") == LEFT_OUT:
+                figure = {} if record["names"] else cell.metadata.get("mystnb", {}).pop("figure", {})
+                names += record["names"] or [figure["name"]] * ("name" in figure)
+    return names
+
+
+def _page(
+    output: Output, state: ChapterState, preset: str, records: Sequence[Mapping[str, Any]]
+) -> tuple[NotebookNode, list[str]]:
+    """The notebook behind a page, executed, without records and machine paths, closed by its provenance; and the names
+    of the figures and tables that are left out."""
+    chapter, missing = state.chapter, []
     if state.stamp is None:
         page = nbformat.from_dict(chapter.notebook)
         for cell in page.cells:
@@ -110,6 +130,7 @@ def _page(output: Output, state: ChapterState, preset: str, records: Sequence[Ma
         page.cells.insert(first + 1, nbformat.v4.new_markdown_cell(note, id="not-executed"))
     else:
         page = read_notebook(output.notebooks / f"{chapter.name}.ipynb")
+        missing = leave_out(page)
         take_records(page)
         if not chapter.is_page:
             box = provenance_box(state.stamp, records)
@@ -120,7 +141,7 @@ def _page(output: Output, state: ChapterState, preset: str, records: Sequence[Ma
             cell.metadata.pop(key, None)
         if "injected-parameters" in cell.metadata.get("tags", []):
             cell.source = without_credentials(cell.source)
-    return page
+    return page, missing
 
 
 def _prose(project: Project, edition: Edition, records: Sequence[Mapping[str, Any]]) -> dict[str, bytes]:
@@ -241,11 +262,17 @@ def front(files: Mapping[str, bytes], records: Sequence[Mapping[str, Any]]) -> C
     return part
 
 
-def _config(project: Project, edition: Edition) -> bytes:
-    """`_config.yml`, with execution off for certain; students get no button that leads to the solutions."""
+def _config(project: Project, edition: Edition, missing: Sequence[str]) -> bytes:
+    """`_config.yml`, with execution off for certain; students get no button that leads to the solutions.
+
+    missing: names of figures and tables that are left out, for `btcnb.book.sphinx_links`
+    """
     config = read_mapping(project.config, project.config.name, PlainLoader)  # as Jupyter Book reads it
     config["execute"] = {**_mapping(config, "execute"), "execute_notebooks": "off"}
     config["only_build_toc_files"] = True
+    if missing:
+        config["sphinx"] = sphinx = _mapping(config, "sphinx")
+        sphinx["config"] = {**_mapping(sphinx, "config"), "btcnb_left_out": sorted(missing)}
     if edition == "student":
         config.pop("launch_buttons", None)
         config["html"] = {**_mapping(config, "html"), **dict.fromkeys(_BUTTONS, False)}
