@@ -25,7 +25,7 @@ from btcnb.experiments.recipe import METHODS, NO_EMBEDDING, Job
 from btcnb.experiments.refine import Refiner, refined
 from btcnb.experiments.stages import StageTimer
 from btcnb.learn import prepare
-from btcnb.store.manage import entries
+from btcnb.store.kept import entries
 
 DATA = Source(size="tiny", seed=3)
 RECIPE = recipe(DATA, seed=3)

@@ -26,7 +26,7 @@ from btcnb.experiments import (
     trained,
 )
 from btcnb.learn import TrainConfig, embed, train
-from btcnb.store.manage import entries
+from btcnb.store.kept import entries
 
 DATA = Source(size="tiny", seed=3)
 

@@ -48,7 +48,7 @@ def test_every_field_of_a_recipe_has_a_default_that_does_not_count() -> None:
     "modules",
     [
         "btcnb.experiments.sweep.reporting, btcnb.experiments.sweep.grids, btcnb.experiments.sweep.planning",
-        "btcnb.store.manage",
+        "btcnb.store.kept",
         "btcnb.sizes, btcnb.book.parameters",
     ],
 )

@@ -20,8 +20,8 @@ from call_log import CALLS, called
 
 from btcnb.errors import BtcnbError
 from btcnb.store import StoreWarning, kept, keys, note_read, reads, store_folder
-from btcnb.store.manage import entries as listed
-from btcnb.store.manage import prune
+from btcnb.store.kept import entries as listed
+from btcnb.store.kept import prune
 from btcnb.store.reads import recording
 
 module = importlib.import_module("btcnb.store.kept")  # the package's attribute of this name is the function

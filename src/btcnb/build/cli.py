@@ -298,7 +298,7 @@ def _list_by_default(context: typer.Context) -> None:
 def list_store(context: typer.Context) -> None:
     """What is kept, largest first (the default)."""
     from btcnb.store import store_folder
-    from btcnb.store.manage import entries
+    from btcnb.store.kept import entries
 
     found = list(entries())
     rows = [["state", "size", "seconds", "created", "function", "arguments"]]
@@ -320,7 +320,7 @@ def prune(
     everything: Annotated[bool, typer.Option("--all", help="everything")] = False,
 ) -> None:
     """Remove what is stale or damaged."""
-    from btcnb.store.manage import prune as prune_store
+    from btcnb.store.kept import prune as prune_store
 
     if older_than is not None and not older_than >= 0:
         raise ParameterError(f"--older-than {older_than}: a number of days, zero or more.")

@@ -19,13 +19,14 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePath
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
+from btcnb.compiled import compiled_folder
 from btcnb.store import keys, reads
 
 P = ParamSpec("P")
@@ -34,6 +35,7 @@ R = TypeVar("R")
 FORMAT = 2
 """Part of every key: raise it when entries are written in another way."""
 MANIFEST, VALUE = "entry.json", "value.joblib"
+DAMAGED, STALE, CURRENT = "damaged", "stale", "current"
 
 
 class StoreWarning(UserWarning):
@@ -230,7 +232,7 @@ def _write(value: Any, manifest: dict[str, Any], folder: Path) -> None:
         manifest["created"] = datetime.now(UTC).isoformat(timespec="seconds")
         manifest["size"], manifest["payload"] = (partial / VALUE).stat().st_size, _payload(partial)
         (partial / MANIFEST).write_text(_json({**manifest, "digest": _sha(_json(manifest))}), encoding="utf-8")
-        remove(folder)  # a damaged entry, or one whose files have changed
+        _remove(folder)  # a damaged entry, or one whose files have changed
         partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -243,7 +245,7 @@ def _load(folder: Path) -> tuple[bool, Any]:
     if not os.path.isdir(folder):  # noqa: PTH112 (is_dir raises where a name is too long for the file system)
         return False, None
     try:
-        manifest = read_manifest(folder)
+        manifest = _read_manifest(folder)
         if manifest is None or _payload(folder) != manifest["payload"]:
             raise ValueError
         if not reads.unchanged(manifest["files"]):
@@ -256,7 +258,7 @@ def _load(folder: Path) -> tuple[bool, Any]:
     return True, value
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
+def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of an entry, None when it is absent, unreadable, or does not fit its digest."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
@@ -265,7 +267,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def remove(folder: Path) -> None:
+def _remove(folder: Path) -> None:
     """Remove an entry, or whatever is in its place; half an entry never looks like a whole one."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
@@ -306,3 +308,78 @@ def _json(value: Any) -> str:
 
 def _sha(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# ---- listing and removing
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One kept result.
+
+    state: `current` while code, versions and files are those it was made with; `stale` when they are not (it can only
+        be used again if they return); `damaged` when it cannot be read
+    """
+
+    folder: Path
+    function: str
+    arguments: str
+    size: int  # bytes
+    seconds: float  # that it took to compute
+    created: str  # UTC, ISO 8601; empty where it is not known
+    state: str
+
+
+def entries() -> Iterator[Entry]:
+    """Every entry, by function. Of the kept values only the size is checked: hashing gigabytes would take minutes."""
+    for place in sorted(path for path in store_folder().glob("*/*/") if not path.name.startswith(".")):
+        manifest = _read_manifest(place) or {}
+        yield Entry(
+            folder=place,
+            function=manifest.get("function", place.parent.name),
+            arguments=", ".join(f"{name}={value}" for name, value in manifest.get("shown", {}).items()),
+            size=sum(item.stat().st_size for item in place.iterdir() if item.is_file()),
+            seconds=manifest.get("seconds", 0.0),
+            created=manifest.get("created", ""),
+            state=_state(place, manifest),
+        )
+
+
+def prune(older_than_days: float | None = None, everything: bool = False) -> list[Entry]:
+    """Remove entries that are stale or damaged; or older than so many days; or all. Return what was removed.
+
+    Locks tell entries that a process is computing right now from what interrupted processes left behind.
+    """
+    limit = datetime.now(UTC) - timedelta(days=older_than_days or 0)
+    gone = []
+    for entry in list(entries()):
+        old = older_than_days is not None and (not entry.created or datetime.fromisoformat(entry.created) < limit)
+        if (everything or old or entry.state != CURRENT) and _remove_unlocked(entry.folder, entry.folder.name):
+            entry.folder.with_suffix(".lock").unlink(missing_ok=True)
+            gone.append(entry)
+    for partial in store_folder().glob("*/.*.part"):
+        _remove_unlocked(partial, partial.name.split(".")[1])
+    kernels = compiled_folder()
+    for other in kernels.parent.glob("*") if kernels else []:
+        if other != kernels:
+            shutil.rmtree(other, ignore_errors=True)
+    return gone
+
+
+def _state(place: Path, manifest: dict[str, Any]) -> str:
+    if manifest and manifest.get("format") != FORMAT:
+        return STALE
+    value = place / VALUE
+    if not manifest or not value.is_file() or value.stat().st_size != manifest["size"]:
+        return DAMAGED
+    today = code_today(frozenset(manifest["modules"])) == (manifest["code"], manifest["libraries"])
+    return CURRENT if today and reads.unchanged(manifest["files"]) else STALE
+
+
+def _remove_unlocked(folder: Path, entry: str) -> bool:
+    try:
+        with FileLock(folder.with_name(f"{entry}.lock"), timeout=0):
+            _remove(folder)
+    except Timeout:
+        return False
+    return True

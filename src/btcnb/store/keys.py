@@ -19,7 +19,7 @@ import importlib.util
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -169,32 +169,16 @@ def _file_imports(file: Path, _content: str, module: str) -> frozenset[Import]:
 
 
 def _imported(tree: ast.Module, holder: str) -> set[Import]:
-    """What the statements import; `holder` is the package that relative imports start from."""
-    lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in tree.body)
+    """What import statements at any depth name, those for type checkers included: a sub-package too many does no harm.
+
+    holder: the package that relative imports start from
+    """
     found: set[Import] = set()
-    for node in _import_statements(tree.body, lazy):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {(alias.name, "") for alias in node.names}
-        else:
+        elif isinstance(node, ast.ImportFrom):
             name = "." * node.level + (node.module or "")
             base = importlib.util.resolve_name(name, holder) if node.level else name
             found |= {(base, alias.name) for alias in node.names}
     return found
-
-
-def _import_statements(nodes: Iterable[ast.AST], lazy: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Import statements at any depth. Those for type checkers count only in a module that imports them on first use."""
-    for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield node
-        elif isinstance(node, ast.If) and _for_type_checkers(node.test):
-            yield from _import_statements(node.body if lazy else [], lazy)
-            yield from _import_statements(node.orelse, lazy)
-        else:
-            inner = ast.stmt | ast.excepthandler | ast.match_case
-            yield from _import_statements((n for n in ast.iter_child_nodes(node) if isinstance(n, inner)), lazy)
-
-
-def _for_type_checkers(test: ast.expr) -> bool:
-    """`TYPE_CHECKING` or `typing.TYPE_CHECKING`."""
-    return isinstance(test, ast.Name | ast.Attribute) and ast.unparse(test).endswith("TYPE_CHECKING")
