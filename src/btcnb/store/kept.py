@@ -26,7 +26,6 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from filelock import FileLock, Timeout
 
-from btcnb.compiled import compiled_folder
 from btcnb.store import keys, reads
 
 P = ParamSpec("P")
@@ -350,6 +349,8 @@ def prune(older_than_days: float | None = None, everything: bool = False) -> lis
 
     Locks tell entries that a process is computing right now from what interrupted processes left behind.
     """
+    from btcnb.compiled import compiled_folder
+
     limit = datetime.now(UTC) - timedelta(days=older_than_days or 0)
     gone = []
     for entry in list(entries()):
