@@ -31,9 +31,8 @@ def read_preset(path: Path, preset: str) -> list[Setting]:
     sizes = read_mapping(path)
     if preset not in sizes:
         raise UsageError(f"{path.name} has no size `{preset}`; it has {', '.join(map(str, sizes))}.")
-    if not isinstance(sizes[preset], dict):
-        raise UsageError(f"{path.name}: {preset}: expected a mapping, found {clipped(repr(sizes[preset]))}.")
-    return _settings(f"size {preset} in {path.name}", sizes[preset].get("chapters"))
+    where = f"size {preset} in {path.name}"
+    return _settings(where, _mapping(where, sizes[preset]).get("chapters"))
 
 
 def read_file(path: Path) -> list[Setting]:
@@ -63,75 +62,49 @@ def resolve(known: Known, selected: Sequence[str], layers: Sequence[Sequence[Set
     problems: list[str] = []
     for layer in layers:
         for setting in sorted(layer, key=lambda entry: entry.chapter is not None):
-            reach = {name: known[name] for name in selected} if setting.typed else known
             try:
-                for chapter, value in _apply(setting, known, reach):
-                    values[chapter][setting.name] = value
+                for chapter in _targets(setting, known, selected if setting.typed else known):
+                    parameter = known[chapter][setting.name]
+                    settle = parameter.parse if setting.typed else parameter.check
+                    values[chapter][setting.name] = settle(setting.value)
             except ParameterError as error:
-                problems.append(str(error))
+                problems.append(f"{setting.where}: {error}")
     if problems:
         raise ParameterError("\n".join(problems))
     return values
 
 
-def _apply(setting: Setting, known: Known, reach: Known) -> list[tuple[str, Any]]:
+def _targets(setting: Setting, known: Known, reach: Iterable[str]) -> list[str]:
+    """The chapters that a setting is meant for and that know its parameter: one at least."""
+    chapters = list(reach)
     if setting.chapter is not None:
-        chapter = _chapter(setting, known)
-        if chapter not in reach:
-            raise ParameterError(f"{setting.where}: chapter {chapter} is not among those selected.")
-        targets = [chapter] if setting.name in known[chapter] else []
-    else:
-        targets = [chapter for chapter, entries in reach.items() if setting.name in entries]
-    if not targets:
-        raise ParameterError(_unknown(setting, known, reach))
-    return [(chapter, _value(setting, chapter, known[chapter][setting.name])) for chapter in targets]
-
-
-def _chapter(setting: Setting, known: Known) -> str:
-    for chapter in known:
-        if setting.chapter in (chapter, chapter.split("_")[0]):
-            return chapter
-    raise ParameterError(f"{setting.where}: there is no chapter `{clipped(str(setting.chapter))}`.")
-
-
-def _value(setting: Setting, chapter: str, parameter: Parameter) -> Any:
-    try:
-        return parameter.parse(setting.value) if setting.typed else parameter.check(setting.value)
-    except ParameterError as error:
-        raise ParameterError(f"{setting.where}: chapter {chapter}: {error}") from None
-
-
-def _unknown(setting: Setting, known: Known, reach: Known) -> str:
-    if setting.chapter is not None:
-        chapter = _chapter(setting, known)
-        return f"{setting.where}: {unknown(setting.name, chapter, known[chapter])}"
-    if any(setting.name in entries for entries in known.values()):
-        has = ", ".join(chapter for chapter, entries in known.items() if setting.name in entries)
-        return f"{setting.where}: no selected chapter knows the parameter `{setting.name}`; {has} would."
-    close = nearest(setting.name, {name for entries in reach.values() for name in entries})
-    if close is None:
+        chapters = [chapter for chapter in chapters if setting.chapter in (chapter, chapter.split("_")[0])]
+        if not chapters:
+            raise ParameterError(f"there is no chapter `{clipped(setting.chapter)}` among those selected.")
+    found = [chapter for chapter in chapters if setting.name in known[chapter]]
+    if not found and len(chapters) == 1:
+        raise ParameterError(unknown(setting.name, chapters[0], known[chapters[0]]))
+    if not found:
+        close = nearest(setting.name, {name for chapter in chapters for name in known[chapter]})
+        hint = f" (did you mean `{close}`?)" if close else ""
         name = clipped(setting.name)
-        return f"{setting.where}: no chapter knows the parameter `{name}`; `btcnb chapters` lists them all."
-    chapter = next(chapter for chapter, entries in reach.items() if close in entries)
-    return (
-        f"{setting.where}: no chapter knows the parameter `{setting.name}` (did you mean `{close}`?); those of "
-        f"chapter {chapter} are {', '.join(reach[chapter])}."
-    )
+        raise ParameterError(
+            f"no selected chapter knows the parameter `{name}`{hint}; `btcnb chapters` lists them all."
+        )
+    return found
 
 
 def _settings(where: str, mapping: Any) -> list[Setting]:
-    if mapping is None:
-        return []
-    if not isinstance(mapping, dict):
-        raise UsageError(f"{where}: expected a mapping of parameters to values, found {clipped(repr(mapping))}.")
     settings = []
-    for key, value in mapping.items():
+    for key, value in _mapping(where, mapping).items():
         if str(key)[:2].isdigit():  # a chapter, NN_name
-            if not isinstance(value, dict):
-                raise UsageError(
-                    f"{where}: {key}: expected a mapping of parameters to values, found {clipped(repr(value))}."
-                )
-            settings += [Setting(where, str(key), str(name), entry) for name, entry in value.items()]
+            settings += [Setting(where, str(key), str(name), entry) for name, entry in _mapping(where, value).items()]
         else:
             settings.append(Setting(where, None, str(key), value))
     return settings
+
+
+def _mapping(where: str, value: Any) -> dict[Any, Any]:
+    if not isinstance(value, dict | None):
+        raise UsageError(f"{where}: expected a mapping of parameters to values, found {clipped(repr(value))}.")
+    return value or {}
