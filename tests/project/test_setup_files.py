@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -90,60 +91,71 @@ def test_the_conda_environment_is_what_the_tool_writes(lock: dict[str, str], wan
     assert TOOL["conda"](text.replace("numpy==", "numpy==1."), project, pins) == text
 
 
-def test_pip_takes_the_conda_environment_and_finds_everything_installed(tmp_path: Path) -> None:
-    """The lines become a requirements file, which knows few of pip's options; ranges and pins fit together."""
-    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
-    file = tmp_path / "requirements.txt"
-    file.write_text("".join(f"{line}\n" for line in entries if not line.startswith("--editable")))
-    copies = [_copy(ROOT / where, tmp_path / where) for where in (".", "packages/meanlink")]
-    with file.open("a") as lines:
-        lines.writelines(f"--editable {copy}\n" for copy in copies)
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--no-build-isolation"]
-    done = subprocess.run([*command, "-r", str(file)], capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Wheels:
+    """Wheels of btcnb and meanlink, and the files below the `src` that each was built of."""
+
+    paths: dict[str, Path]
+    files: dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Wheels:
+    """Built of copies, so that no earlier build helps, without the network."""
+    folder = tmp_path_factory.mktemp("wheels")
+    sources = {"btcnb": ROOT, "meanlink": ROOT / "packages" / "meanlink"}
+    files: dict[str, set[str]] = {}
+    for name, source in sources.items():
+        copy = folder / name
+        shutil.copytree(source / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        for file in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(source / file, copy / file)
+        files[name] = {path.relative_to(copy / "src").as_posix() for path in copy.rglob("src/**/*") if path.is_file()}
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(folder / "made")]
+    _pip("wheel", *options, *(str(folder / name) for name in sources))
+    for name in sources:
+        shutil.rmtree(folder / name)
+    return Wheels({path.name.partition("-")[0]: path for path in (folder / "made").glob("*.whl")}, files)
+
+
+def _pip(*arguments: str) -> str:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert re.findall(r"Would install (.*)", done.stdout) in ([], ["btcnb-0.1.0 meanlink-0.1.0"])
+    return done.stdout
 
 
-def _copy(package: Path, to: Path) -> Path:
-    """A package as it is published, without what a build of it leaves behind."""
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    shutil.copytree(package / "src", to / "src", ignore=ignore)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(package / name, to / name)
-    return to
+def test_a_wheel_holds_every_file_of_its_package(wheels: Wheels) -> None:
+    for name, path in wheels.paths.items():
+        with zipfile.ZipFile(path) as held:
+            assert {item for item in held.namelist() if ".dist-info/" not in item} == wheels.files[name]
 
 
-@pytest.mark.parametrize(
-    ("where", "name", "works"),
-    [
-        (
-            ".",
-            "btcnb",
-            "from btcnb.paper import claims, table; from btcnb.experiments.encoder import read_encoder; "
-            "from btcnb.data import SimulationConfig; import btcnb.book, btcnb.build.cli; "
-            "claims(), table('hyperparameters'), SimulationConfig.preset('tiny', seed=1), read_encoder()",
-        ),
-        ("packages/meanlink", "meanlink", "meanlink.MeanLinkage"),  # to link something is to compile for a minute
-    ],
-)
-def test_a_wheel_holds_every_file_and_works_outside_of_the_tree(
-    tmp_path: Path, where: str, name: str, works: str
-) -> None:
-    copy, site = _copy(ROOT / where, tmp_path / "copy"), tmp_path / "site"
-    files = {path.relative_to(copy / "src").as_posix() for path in (copy / "src").rglob("*") if path.is_file()}
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(tmp_path)]
-    subprocess.run([*build, str(copy)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    shutil.rmtree(copy)
-    with zipfile.ZipFile(wheel) as held:
-        assert {item for item in held.namelist() if ".dist-info/" not in item} == files
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", str(site), str(wheel)], check=True)
-    code = f"import {name}; {works}; print({name}.__file__)"
+def test_the_wheels_work_outside_of_the_tree(wheels: Wheels, tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    _pip("install", "--no-deps", "--no-index", "--target", str(site), *map(str, wheels.paths.values()))
+    code = """
+import btcnb, btcnb.book, btcnb.build.cli, meanlink
+from btcnb.data import SimulationConfig
+from btcnb.experiments.encoder import read_encoder
+from btcnb.paper import claims, table
+claims(), table("hyperparameters"), SimulationConfig.preset("tiny", seed=1), read_encoder(), meanlink.MeanLinkage
+print(btcnb.__file__, meanlink.__file__)
+"""
     environment = {**os.environ, "PYTHONPATH": str(site), "BTCNB_CACHE": str(tmp_path / "cache")}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == str(site / name / "__init__.py"), done.stderr
+    assert done.stdout.split() == [str(site / name / "__init__.py") for name in ("btcnb", "meanlink")], done.stderr
+
+
+def test_pip_takes_the_conda_environment_beside_both_packages(wheels: Wheels, tmp_path: Path) -> None:
+    """The lines become a requirements file, which knows few of pip's options; ranges and pins fit together."""
+    entries = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"][-1]["pip"]
+    assert entries[-2:] == ["--editable packages/meanlink", "--editable ."]
+    file = tmp_path / "requirements.txt"
+    file.write_text("\n".join([*entries[:-2], *map(str, wheels.paths.values())]))
+    told = _pip("install", "--dry-run", "--no-index", "--requirement", str(file))
+    assert not re.findall(r"Collecting (\S+)", told)
 
 
 def _setup(*arguments: str, path: str | None = None) -> subprocess.CompletedProcess[str]:
