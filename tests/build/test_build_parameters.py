@@ -12,8 +12,10 @@ from minibook import MiniBook
 
 from btcnb.book.parameters import read_parameters
 from btcnb.build.notebooks import load_chapters
-from btcnb.build.presets import Setting, read_options, resolve
+from btcnb.build.presets import Setting, read_options, read_preset, resolve
+from btcnb.build.project import Project
 from btcnb.errors import ParameterError
+from btcnb.sizes import PRESETS
 
 KNOWN = {
     "03_graph": read_parameters("03_graph", "seed: int = 1  # the seed\nshare: float = 0.5  # a share (0, 1)\n"),
@@ -166,3 +168,11 @@ def test_the_list_of_chapters(book: MiniBook) -> None:
     assert "tuple[int, ...]" in shown
     assert ["epochs", "int", "2", "[0,", "inf)", "passes", "over", "the", "data"] in map(str.split, shown.splitlines())
     assert "01_first" not in shown
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_names_only_what_chapters_know(preset: str) -> None:
+    project = Project(Path(__file__).resolve().parents[2])
+    known = {chapter.name: chapter.parameters for chapter in load_chapters(project)}
+    values = resolve(known, list(known), [read_preset(project.presets, preset)])
+    assert {entry["size"] for entry in values.values() if "size" in entry} == {preset}

@@ -26,10 +26,6 @@ def test_the_layers_hold() -> None:
     ("module", "line"),
     [
         ("cluster/scores.py", "import btcnb.data.features"),
-        ("theory/lemma.py", "import btcnb.learn.objectives"),
-        ("data/features.py", "import btcnb.learn.objectives"),
-        ("learn/objectives.py", "import btcnb.experiments"),
-        ("book/style.py", "import btcnb.build.cli"),
         ("build/render.py", "import btcnb.experiments"),
         ("errors.py", "import btcnb.store"),
         ("data/readers/etl.py", "import btcnb.data.simulator.config"),
