@@ -538,16 +538,19 @@ def test_a_table_cut_anywhere_is_refused(tmp_path, keep):
         ("t.parquet", "etl", "etl._part"),
         ("block.json", "core", "core.assemble"),
         ("WasabiCoinJoins.txt", "dumplings", "dumplings._fill_positions"),
+        ("block.json", "core", "core._owner"),
+        ("nodes.csv", "release", "release._as"),
     ],
 )
 def test_a_fault_of_our_own_is_not_blamed_on_the_file(tmp_path, good, monkeypatch, name, reader, place, fault):
     def broken(*_args, **_options):
         raise fault("a bug")
 
-    (tmp_path / name).write_bytes(good[name])
+    for file in ("nodes.csv", "edges.csv", "clusters.csv") if reader == "release" else (name,):
+        (tmp_path / file).write_bytes(good[file])
     monkeypatch.setattr(f"btcnb.data.readers.{place}", broken)
     with pytest.raises(fault, match="a bug"):
-        READ[reader](tmp_path / name)
+        READ[reader](tmp_path if reader == "release" else tmp_path / name)
 
 
 # Unpacking --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from builders import BTC, chain
 
-from btcnb.data import AddressGraph, build_graph, read_release, write_release
+from btcnb.data import AddressGraph, build_graph, features, read_release, write_release
 from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.readers import release_splits
 from btcnb.errors import DataError, ParameterError
@@ -245,7 +245,7 @@ def test_a_broken_sidecar_is_named(tmp_path):
     told = json.loads(good)
     told["dtypes"]["edges"]["a"] = "datetime64[ns]"
     (folder / "meta.json").write_text(json.dumps(told))
-    with pytest.raises(DataError, match=r"meta\.json: dtypes: names what is no type of a column"):
+    with pytest.raises(DataError, match=r"meta\.json: dtypes\.edges\.a: "):
         read_release(folder)
     (folder / "meta.json").write_text(good)
     (folder / "truth.csv").write_text("node_id,owner\n0,1\n")
@@ -300,14 +300,24 @@ def test_equal_graphs_make_equal_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["start_block", "end_block"])
-def test_a_height_that_is_null_is_refused(tmp_path, name):
-    """Features count blocks from it; an unknown price is fine, because features can do without."""
+def test_a_height_that_is_null_is_read_off_the_edges(tmp_path, name):
+    """Features count blocks from the first one; an unknown price stays unknown, because features can do without."""
     folder = write_release(graph(), tmp_path / "g")
     told = json.loads((folder / "meta.json").read_text())
     told["meta"] |= {"price_usd": None, name: None}
     (folder / "meta.json").write_text(json.dumps(told))
-    with pytest.raises(DataError, match=rf"meta\.json: meta\.{name}: None is not a number from 0 on; fix or delete it"):
-        read_release(folder)
-    del told["meta"][name]
+    back = read_release(folder)
+    assert back.meta["price_usd"] is None
+    assert name not in back.meta
+    assert np.isfinite(features(back)).all()
+
+
+@pytest.mark.parametrize("value", [-1, "7", True, [], {}, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["start_block", "price_usd"])
+def test_a_height_or_price_that_is_no_number_is_refused(tmp_path, name, value):
+    folder = write_release(graph(), tmp_path / "g")
+    told = json.loads((folder / "meta.json").read_text())
+    told["meta"][name] = value
     (folder / "meta.json").write_text(json.dumps(told))
-    assert read_release(folder).meta["price_usd"] is None
+    with pytest.raises(DataError, match=rf"meta\.json: meta\.{name}: .*; fix or delete it"):
+        read_release(folder)

@@ -6,7 +6,6 @@ One line is one transaction, `txid:::block hash:::index in block:::unix time:::i
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from btcnb import gates
@@ -188,26 +188,16 @@ def _block_ranks(lines: Sequence[_Line], times: Mapping[str, int], source: str) 
     Block times may run backwards by up to two hours, so time alone could put a spender before what it spends.
     """
     block_of = {line.txid: line.block for line in lines}
-    graph: dict[str, set[str]] = {block: set() for block in times}
+    graph = nx.DiGraph()
+    graph.add_nodes_from(times)
     for line in lines:
-        graph[line.block].update(block_of[spent[0]] for spent in line.inputs if spent[0] in block_of)
-    for block, parents in graph.items():
-        parents.discard(block)
-    sorter = TopologicalSorter(graph)
+        parents = {block_of[spent[0]] for spent in line.inputs if spent[0] in block_of} - {line.block}
+        graph.add_edges_from((parent, line.block) for parent in parents)
     try:
-        sorter.prepare()
-    except CycleError as error:
+        ordered = list(nx.lexicographical_topological_sort(graph, key=lambda block: (times[block], block)))
+    except nx.NetworkXUnfeasible as error:
         raise DataError(source, "block hash", "two blocks spend from each other", "check the lines") from error
-    ready = [(times[block], block) for block in sorter.get_ready()]
-    heapq.heapify(ready)
-    ranks: dict[str, int] = {}
-    while ready:
-        _, block = heapq.heappop(ready)
-        ranks[block] = len(ranks)
-        sorter.done(block)
-        for follower in sorter.get_ready():
-            heapq.heappush(ready, (times[follower], follower))
-    return ranks
+    return {block: rank for rank, block in enumerate(ordered)}
 
 
 def _fill_positions(lines: Sequence[_Line]) -> None:

@@ -8,22 +8,23 @@ The names of the released files are not documented, so a table is known by its c
 from __future__ import annotations
 
 import json
-import math
 import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pc
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.intervals import price_near
 from btcnb.data.readers.files import UNREADABLE, Member, members, path_of, reading, replacing
+from btcnb.data.tables import plain
 from btcnb.errors import DataError, ParameterError
 from btcnb.gates import choice, instance, text
 
@@ -34,8 +35,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     "truth": ("node_id",),  # and owner, address, or both
 }
 _SUFFIX = re.compile(r"\.(csv|tsv|txt|parquet|pq)(\.gz)?$", re.IGNORECASE)
-_KIND = re.compile(r"(u?int|float|U?Int|Float)(8|16|32|64)|object|str|string")
-_NO_TABLE = (*UNREADABLE, OverflowError, TypeError, ValueError)  # what values of the wrong type raise in a cast
+_KIND = "(u?int|float|U?Int|Float)(8|16|32|64)|object|str|string"
+_NO_TABLE = (*UNREADABLE, OverflowError, ValueError)  # what values that do not fit raise in a cast
 _ENOUGH = 0.5
 """Share of a table's columns that make a file count as that table, so that one misnamed column is named, not lost."""
 Format = Literal["csv", "csv.gz", "parquet"]
@@ -191,25 +192,45 @@ def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
+_Number = Annotated[int | float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _Meta(BaseModel):
+    """The interval and the price of a graph; what else stands there is kept as it is."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+    start_block: _Number | None = None
+    end_block: _Number | None = None
+    price_usd: _Number | None = None
+
+
+class _Sidecar(BaseModel):
+    """`meta.json`: beside the meta, column -> type and number of rows of each table."""
+
+    model_config = ConfigDict(strict=True)
+    meta: _Meta
+    dtypes: dict[str, dict[str, Annotated[str, Field(pattern=f"^({_KIND})$")]]] = {}
+    rows: dict[str, int] = {}
+
+
 def _meta(member: Member) -> dict[str, Any]:
-    """The content of a `meta.json` that `write_release` left; nothing where the file is somebody else's."""
+    """The content of a `meta.json` that `write_release` left; nothing where the file is somebody else's.
+
+    A height that is null is left out: it is then read off the edges.
+    """
     with reading(member.source, "JSON", "is broken or cut short", "fetch or delete it"):
         content = json.loads(member.read())
     if not isinstance(content, dict) or not isinstance(content.get("meta"), dict):
         return {}
-    for name in ("start_block", "end_block", "price_usd"):
-        value = content["meta"].get(name, 0)
-        unknown = value is None and name == "price_usd"
-        if not unknown and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf):
-            raise DataError(member.source, f"meta.{name}", f"{value!r} is not a number from 0 on", "fix or delete it")
-    types, rows = content.setdefault("dtypes", {}), content.setdefault("rows", {})
-    if not isinstance(types, dict) or not all(isinstance(kinds, dict) for kinds in types.values()):
-        raise DataError(member.source, "dtypes", "is not table -> column -> type", "fix or delete it")
-    if not all(_KIND.fullmatch(str(kind)) for kinds in types.values() for kind in kinds.values()):
-        raise DataError(member.source, "dtypes", "names what is no type of a column", "fix or delete it")
-    if not isinstance(rows, dict) or not all(type(number) is int for number in rows.values()):
-        raise DataError(member.source, "rows", "is not table -> number of rows", "fix or delete it")
-    return content
+    try:
+        _Sidecar.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(step) for step in first["loc"] if step not in ("int", "float"))
+        raise DataError(member.source, field, plain(first["msg"]), "fix or delete it") from None
+    told = content["meta"].items()
+    meta = {name: value for name, value in told if value is not None or name not in ("start_block", "end_block")}
+    return {"dtypes": {}, "rows": {}, **content, "meta": meta}
 
 
 def _graph(split: _Split, path: str | Path) -> AddressGraph:
@@ -318,7 +339,10 @@ def _as(values: pd.Series, kind: str | None) -> pd.Series:
     kind = kind or ("float64" if absent.any() else "int64")
     if kind[0] in "iu" and values.dtype.kind == "f" and not ((values % 1 == 0) & (values.abs() < 2**53)).all():
         raise ValueError(f"{values.name} is not {kind} everywhere")  # a cast would round, or turn the sign
-    return values.astype(kind)  # type: ignore[call-overload]
+    try:
+        return values.astype(kind)  # type: ignore[call-overload]
+    except TypeError as error:
+        raise ValueError(f"{values.name} is not {kind} ({error})") from error
 
 
 def find_tables(found: Sequence[Member]) -> Iterator[Table]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 
+from embit.ec import ECError, PublicKey
 from embit.hashes import double_sha256, ripemd160
 
 from btcnb.data.readers.blocks.chain import Head, compact
@@ -24,7 +25,6 @@ P2SH_FROM = 1_333_238_400
 """Block time (1 April 2012) from which a hash in a script can stand for a script, BIP 16."""
 _NO_SCRIPT = 0xBA  # opcodes from here on end a script of version 0, so no such script begins with one
 _ANNEX = 0x50  # neither does it begin with this one
-_FIELD = 2**256 - 2**32 - 977  # the prime of secp256k1
 _MAX_SCRIPT = 10_000  # bytes; a node keeps a longer script, which cannot be spent, as OP_RETURN
 _CHECKSUM = 32  # bytes behind an undo record
 
@@ -188,15 +188,10 @@ def _script(data: bytes, at: int) -> tuple[bytes, int]:
     if kind < 4:
         return b"\x21" + bytes([kind]) + body + b"\xac", behind
     if kind < 6:
-        return b"\x41\x04" + body + _second_coordinate(body, kind % 2) + b"\xac", behind
+        try:
+            key = PublicKey.parse(bytes([kind - 2]) + body)  # 2 and 3 tell which of two keys begins so
+        except ECError:
+            raise _UndoError("a key lies not on the curve") from None
+        key.compressed = False
+        return b"\x41" + key.sec() + b"\xac", behind
     return body if size <= _MAX_SCRIPT else b"\x6a", behind
-
-
-def _second_coordinate(first: bytes, parity: int) -> bytes:
-    """The second coordinate of a public key of which only the first is kept."""
-    x = int.from_bytes(first, "big")
-    square = (pow(x, 3, _FIELD) + 7) % _FIELD
-    y = pow(square, (_FIELD + 1) // 4, _FIELD)
-    if y * y % _FIELD != square or x >= _FIELD:
-        raise _UndoError("a key lies not on the curve")
-    return (y if y % 2 == parity else _FIELD - y).to_bytes(32, "big")
