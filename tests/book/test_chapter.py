@@ -76,7 +76,7 @@ def test_every_chapter_can_be_run_again_with_something_changed(notebook: Path) -
     assert declared[name].parse(value) != declared[name].default
 
 
-CELL = "draws: int = 20  # draws [1, 100]\nshare: float = 0.5  # share\nsizes: tuple[int, ...] = (1, 2)"
+CELL = "draws: int = 20  # draws [1, 100]\nshare: float = 0.5  # share\nlabel: str = 'a'  # name"
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_a_chapter_checks_its_parameters_itself(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_a_chapter_takes_what_fits_as_it_wants_it(monkeypatch: pytest.MonkeyPatch, shown: list[dict[str, Any]]) -> None:
-    namespace = _run(monkeypatch, CELL, "# Parameters\nshare = 1\nsizes = [3]\n")
-    assert (namespace["share"], type(namespace["share"]), namespace["sizes"]) == (1.0, float, (3,))
+    namespace = _run(monkeypatch, CELL, "# Parameters\nshare = 1\nlabel = 'b'\n")
+    assert (namespace["share"], type(namespace["share"]), namespace["label"]) == (1.0, float, "b")
     with pytest.raises(ParameterError, match="it has no parameters"):
         _run(monkeypatch, "", "# Parameters\nshare = 1\n")
 

@@ -108,8 +108,8 @@ SECOND = """# The second chapter
 
 seed: int = 3  # seed of everything random
 epochs: int = 2  # passes over the data [0, inf)
-sizes: tuple[int, ...] = (1, 2)  # sizes
-label: str | None = None  # a name
+share: float = 0.5  # a share (0, 1)
+label: str = "none"  # a name
 ```
 
 ```{code-cell} ipython3
@@ -119,7 +119,7 @@ from btcnb.theory import half
 
 with Path("runs.txt").open("a") as runs:
     runs.write("02_second\\n")
-print(half(epochs), sizes, label)
+print(half(epochs), share, label)
 ```
 
 ```{exercise}

@@ -36,7 +36,7 @@ def text(html: str) -> str:
 
 def test_a_chapter_shows_its_results_and_ends_with_its_provenance(book: MiniBook) -> None:
     read = text(page(book, "notebooks/02_second"))
-    assert "3.0 (1, 2) None" in read
+    assert "3.0 0.5 none" in read
     foot = read[read.index("Provenance") :]
     for expected in (
         "preset quick",
@@ -100,7 +100,7 @@ def test_published_pages_that_are_not_what_was_rendered_are_made_again(
     DAMAGES[case](book)
     assert book.btcnb("build", "-p", "epochs=6") == 0
     assert "Pages rendered" in capsys.readouterr().out
-    assert "3.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    assert "3.0 0.5 none" in text(page(book, "notebooks/02_second"))
     assert (book.made("html") / "_static").is_dir()
 
 
@@ -118,7 +118,7 @@ def test_a_clock_that_was_wrong_changes_no_page(book: MiniBook, monkeypatch: pyt
     monkeypatch.setattr(pages, "_synchronise", a_day_ago)
     book.edit("book/intro.md", "Welcome.", "Welcome, early riser.")
     assert book.btcnb("build", "-p", "epochs=10") == 0
-    assert "5.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    assert "5.0 0.5 none" in text(page(book, "notebooks/02_second"))
     assert "Welcome, early riser." in page(book, "book/intro")
     book.edit("book/intro.md", "Welcome, early riser.", "Welcome.")
     assert book.btcnb("build", "-p", "epochs=6") == 0
@@ -219,7 +219,7 @@ def test_one_chapter_alone_still_makes_a_book(tmp_path: Path, capsys: pytest.Cap
     book = MiniBook.create(tmp_path / "book")
     assert book.btcnb("build", "--only", "02") == 0
     assert "Not executed yet, so without results in the pages: 01_first." in capsys.readouterr().out
-    assert "1.0 (1, 2) None" in text(page(book, "notebooks/02_second"))
+    assert "1.0 0.5 none" in text(page(book, "notebooks/02_second"))
     read = text(page(book, "notebooks/01_first"))
     assert "This chapter was not executed in this build" in read
     assert "btcnb build --preset quick --only 01" in read
