@@ -44,6 +44,29 @@ def spiral(n: int, d: int, seed: int = 0) -> np.ndarray:
     return rows
 
 
+def two_clumps(n: int, d: int, seed: int = 5) -> np.ndarray:
+    """Two specks on opposite sides."""
+    rows = speck(n, d, seed)
+    rows[: n // 2] *= -1.0
+    return rows
+
+
+def late_axes(n: int, d: int, seed: int = 5) -> np.ndarray:
+    """What tells rows apart stands in the last coordinates, the first ones are the same everywhere."""
+    rows = np.ones((n, d))
+    rows[:, d // 2 :] = clustered(n, d - d // 2, seed)
+    return rows
+
+
+def trained_like(n: int, d: int, seed: int = 5) -> np.ndarray:
+    """Clusters in clusters over many orders of magnitude, in few directions."""
+    rng = np.random.default_rng(seed)
+    rows = np.zeros((n, d))
+    for size, spread in ((n // 4 + 1, 1.0), (n // 20 + 1, 0.3), (n // 2 + 1, 0.01), (n, 1e-4)):
+        rows += spread * rng.normal(size=(size, d))[rng.integers(size, size=n)] / (1.0 + np.arange(d))
+    return rows + 2.0 * np.eye(d)[0]
+
+
 def unit(X: np.ndarray) -> np.ndarray:
     rows = X.astype(np.float64)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Linkage in stages: the trees of SciPy and of the plain engine, whatever the rows, the tiles and the interruptions."""
+"""Linkage in stages: the trees of SciPy, whatever the rows, the tiles and the interruptions."""
 
 from __future__ import annotations
 
@@ -16,47 +16,27 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.cluster import hierarchy
 
-from meanlink import _checkpoint, _stages, _tile_search, linkage
-from meanlink._neighbours import Table, empty_lists
-from meanlink._products import ProductSearch
-from meanlink._tile_search import TileSearch
-from meanlink._validate import unit_rows
+from meanlink import _checkpoint, _search, linkage
 
 module = sys.modules["meanlink.linkage"]
 
 
-def two_clumps(n: int, d: int) -> np.ndarray:
-    rows = shapes.speck(n, d)
-    rows[: n // 2] *= -1.0
-    return rows
-
-
-def late_axes(n: int, d: int) -> np.ndarray:
-    """What tells rows apart stands in the last coordinates, the first ones are the same everywhere."""
-    rows = np.ones((n, d))
-    rows[:, d // 2 :] = shapes.clustered(n, d - d // 2)
-    return rows
-
-
-def trained_like(n: int, d: int) -> np.ndarray:
-    """Clusters in clusters over many orders of magnitude, in few directions."""
-    rng = np.random.default_rng(5)
-    rows = np.zeros((n, d))
-    for size, spread in ((n // 4 + 1, 1.0), (n // 20 + 1, 0.3), (n // 2 + 1, 0.01), (n, 1e-4)):
-        rows += spread * rng.normal(size=(size, d))[rng.integers(size, size=n)] / (1.0 + np.arange(d))
-    return rows + 2.0 * np.eye(d)[0]
-
-
-SHAPES = (shapes.clustered, shapes.uniform, shapes.repeated, shapes.speck, two_clumps, late_axes, trained_like)
+SHAPES = (
+    shapes.clustered,
+    shapes.uniform,
+    shapes.repeated,
+    shapes.speck,
+    shapes.two_clumps,
+    shapes.late_axes,
+    shapes.trained_like,
+)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Stages for any number of rows, down to ten clusters, also where they do not pay."""
+    """Stages for any number of rows, down to ten clusters."""
     monkeypatch.setattr(module, "MATRIX_POINTS", 1)
-    monkeypatch.setattr(_stages, "TILES_FROM", 2)
-    monkeypatch.setattr(_tile_search, "FEW", 10)
-    monkeypatch.setattr(TileSearch, "pays", lambda *_: True)
+    monkeypatch.setattr(_search, "FEW", 10)
     yield
 
 
@@ -73,12 +53,13 @@ def test_heights_and_cuts_agree_with_scipy(shape, n: int, d: int) -> None:
         )
 
 
-@pytest.mark.parametrize("shape", [shapes.clustered, shapes.uniform, trained_like], ids=lambda shape: shape.__name__)
-def test_tiles_and_products_give_the_same_bits(shape, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("shape", [shapes.clustered, shapes.uniform, shapes.trained_like], ids=lambda s: s.__name__)
+def test_stages_and_tiles_do_not_change_a_bit(shape, monkeypatch: pytest.MonkeyPatch) -> None:
     X = shape(2500, 24)
-    tiles = linkage(X)
-    monkeypatch.setattr(_stages, "TILES_FROM", 10_000)
-    np.testing.assert_array_equal(linkage(X), tiles)
+    stages = linkage(X)
+    for name, value in {"FEW": 10_000, "TILE": 200, "HEIGHT": 100}.items():
+        monkeypatch.setattr(_search, name, value)
+    np.testing.assert_array_equal(linkage(X), stages)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, shapes.bits, shapes.spiral], ids=lambda shape: shape.__name__)
@@ -110,45 +91,6 @@ def test_any_points_give_a_tree_that_replays(X: np.ndarray) -> None:
     shapes.replay(X, Z, "average", tolerance=1e-7)
 
 
-@pytest.mark.parametrize("radius", [1e-9, 0.01, 0.4, np.inf])
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_lists_are_those_of_a_full_search_up_to_the_radius(shape, radius: float) -> None:
-    """Also for clusters of several points, after some have moved and some are gone."""
-    table = Table(np.asarray(unit_rows(shape(900, 40))), np.ones(900))
-    tiles = TileSearch(table, np.arange(900, dtype=np.int32))
-    pairs = np.arange(600).reshape(-1, 2)[::-1].copy()
-    table.sums[pairs[:, 0]] += table.sums[pairs[:, 1]]
-    table.size[pairs[:, 0]] += 1.0
-    tiles.moved(pairs)
-    active = np.setdiff1d(np.arange(900), pairs[:, 1]).astype(np.int32)
-    for again in (False, True):
-        if again:
-            tiles.rebuild(active)
-        found, wanted = empty_lists(900), empty_lists(900)
-        rows = active[tiles.order(active)]
-        tiles.search(table, rows, rows, radius, found, lambda _: None)
-        ProductSearch(table, active).search(table, active, active, np.inf, wanted, lambda _: None)
-        near = wanted.distances < radius
-        np.testing.assert_array_equal(found.distances, np.where(near, wanted.distances, np.inf))
-        np.testing.assert_array_equal(found.bound[active], np.minimum(wanted.bound, radius)[active])
-
-
-# --- which way ---
-
-
-def test_rows_without_structure_are_searched_by_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    monkeypatch.setattr(module, "MATRIX_POINTS", 1)
-    monkeypatch.setattr(_stages, "TILES_FROM", 2)
-    asked: list[int] = []
-    monkeypatch.setattr(_stages, "ProductSearch", lambda *given: asked.append(1) or ProductSearch(*given))
-    linkage(shapes.uniform(3000, 64))
-    assert len(asked) == 1
-    clumps = np.repeat(shapes.uniform(60, 24), 50, axis=0)
-    linkage(clumps + 1e-3 * shapes.uniform(3000, 24, seed=1))
-    assert len(asked) == 1
-
-
 # --- progress, interrupts, checkpoints ---
 
 
@@ -173,8 +115,8 @@ def test_progress_counts_every_merge_from_the_start() -> None:
 
 def test_a_run_goes_on_after_any_interruption_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_checkpoint.Checkpoint.__init__, "__defaults__", (0.0, lambda: 0.0))
-    monkeypatch.setattr(_tile_search, "AT_ONCE", 8)
-    X, path = trained_like(1500, 24), tmp_path / "state"
+    monkeypatch.setattr(_search, "HEIGHT", 64)
+    X, path = shapes.trained_like(1500, 24), tmp_path / "state"
     whole, stops = linkage(X, progress=False), 0
     while True:
         stops += 1
@@ -191,11 +133,9 @@ def test_a_run_goes_on_after_any_interruption_to_the_same_bits(tmp_path: Path, m
 KILLED = """
 import os, signal, sys
 import numpy as np
-from meanlink import _checkpoint, _stages, _tile_search, linkage
+from meanlink import _checkpoint, _search, linkage
 sys.modules["meanlink.linkage"].MATRIX_POINTS = 1
-_tile_search.TileSearch.pays = lambda *_: True
-_tile_search.FEW = 10
-_stages.TILES_FROM = 2
+_search.FEW = 10
 _checkpoint.Checkpoint.__init__.__defaults__ = (0.0, lambda: 0.0)
 turns = int(sys.argv[3])
 save = _checkpoint.Checkpoint.save
@@ -209,7 +149,7 @@ linkage(np.load(sys.argv[1]), progress=False, checkpoint=sys.argv[2])
 
 
 def test_a_killed_process_leaves_what_another_can_go_on_from(tmp_path: Path) -> None:
-    X, path = trained_like(1200, 16), tmp_path / "state"
+    X, path = shapes.trained_like(1200, 16), tmp_path / "state"
     np.save(tmp_path / "rows.npy", X)
     command = [sys.executable, "-c", KILLED, str(tmp_path / "rows.npy"), str(path), "4"]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
@@ -227,7 +167,7 @@ def interrupted(X: np.ndarray, path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_checkpoints_that_do_not_fit_are_refused_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, path = trained_like(800, 12), tmp_path / "state"
+    X, path = shapes.trained_like(800, 12), tmp_path / "state"
     interrupted(X, path, monkeypatch)
     content = path.read_bytes()
     other = X.copy()

@@ -19,12 +19,12 @@ import numpy as np
 from meanlink._neighbours import LENGTH, Lists, Table
 from meanlink._stages import State
 
-FORMAT = 2
+FORMAT = 3
 
 EVERY = 120.0
 """Seconds between two checkpoints."""
 
-_NUMBERS = ("merges", "turn", "radius", "plain")
+_NUMBERS = ("merges", "turn", "radius")
 _MADE = ("pairs", "heights", "turns")  # of which only the merges made so far are kept
 _OTHERS = ("seen", "fresh", "todo")
 
@@ -92,7 +92,7 @@ def _restored(found: dict[str, Any]) -> State:
     for field, part in zip(Lists._fields, lists, strict=True):
         np.copyto(part, found[f"lists.{field}"])
     state.merges, state.turn = int(found["merges"]), int(found["turn"])
-    state.radius, state.plain = float(found["radius"]), bool(found["plain"])
+    state.radius = float(found["radius"])
     for name in _MADE:
         getattr(state, name)[: state.merges] = found[name]
     state.seen[:] = found["seen"]

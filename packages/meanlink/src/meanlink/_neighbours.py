@@ -12,13 +12,12 @@ within the bound, the nearest neighbour of a cluster is known without a search.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from meanlink._compile import compiled
-from meanlink._types import Float64, Int32, Int64
+from meanlink._types import Float64, Int32
 
 LENGTH = 12
 """Entries of a list. More entries mean fewer searches and longer upkeep; 8 to 16 measure alike."""
@@ -41,31 +40,6 @@ class Lists(NamedTuple):
     distances: Float64  # (n, K)
     filled: Int32  # (n,) entries in use
     bound: Float64  # (n,)
-
-
-class Search(Protocol):
-    """A way to find nearest clusters in a table whose clusters merge over time."""
-
-    def order(self, own: Int32) -> Int64:
-        """Positions that bring rows into the order of the search; own: a cluster near each row."""
-
-    def search(
-        self, left: Table, rows: Int32, own: Int32, radius: float, lists: Lists, heard: Callable[[int], None]
-    ) -> None:
-        """New lists for some `rows` of the table `left`: the nearest live clusters within a radius, but for own[r].
-
-        rows stand in the order of `order`. `heard` is told the number of rows that are done, often. An exception that
-        it raises ends the search; the rows it was told of are done.
-        """
-
-    def moved(self, pairs: Int64) -> None:
-        """Clusters merged: column 1 of `pairs` (P, 2) into column 0, whose sums and sizes the table has."""
-
-    def rebuild(self, active: Int32, share: float = 1.0) -> None:
-        """Index the live clusters again if fewer than a share of those indexed are alive."""
-
-    def next_radius(self, radius: float) -> float:
-        """A radius for the next stage of merging, larger than the last or infinite."""
 
 
 def empty_lists(n: int, length: int = LENGTH) -> Lists:

@@ -5,9 +5,9 @@ one-at-a-time algorithm makes these merges too, in some order; sorting all merge
 clusters whose neighbour was merged look again, and most of them find the answer in their list (`_neighbours`).
 
 A merge at height h concerns only clusters that have a neighbour within h, and nothing comes nearer by merging. So a
-stage looks for neighbours within a small radius only, which leaves out most of the tree of balls (`_tile_search`),
-merges all there is below it, mostly without another search, and hands the clusters that are left to the next stage. The
-last stage has no radius. Rows without structure have one stage, and are searched by blocked products (`_products`).
+stage looks for neighbours within a small radius only, which leaves out most of the clusters (`_search`), merges all
+there is below it, mostly without another search, and hands the clusters that are left to the next stage. The last stage
+has no radius. Rows without structure have one stage.
 
 Lists and merges do not depend on tiles, threads or interruptions: a run that goes on from a `State` ends with the bits
 of one that was never stopped. Memory: one float64 and up to two float32 matrices (n, d), and lists of n short rows.
@@ -21,14 +21,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from meanlink import _rounds
-from meanlink._neighbours import TIE, Lists, Search, Table, empty_lists
-from meanlink._products import ProductSearch
+from meanlink._neighbours import TIE, Lists, Table, empty_lists
 from meanlink._rounds import Clusters
-from meanlink._tile_search import TileSearch
+from meanlink._search import Search
 from meanlink._types import Bool, Float64, Int32, Int64
-
-TILES_FROM = 40_000
-"""Rows from which tiles pay on trained embeddings."""
 
 REBUILD_BELOW = 0.7
 """Share of live clusters below which they are indexed again before a search."""
@@ -49,7 +45,6 @@ class State:
     merges: int = 0
     turn: int = 0
     radius: float = 0.0  # 0 before the first stage
-    plain: bool = False  # whether rows are searched by blocked products
     fresh: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))  # slots that looked again since then
     todo: Int32 = field(default_factory=lambda: np.empty(0, dtype=np.int32))  # slots that still have to
 
@@ -76,19 +71,19 @@ def agglomerate(
     n = len(table.size)
     clusters = _replayed(table, state)
     active = _rounds.survivors(np.arange(n, dtype=np.int32), clusters.forward)
-    index = _index(table, active, state)
+    index = Search(table, active)
     merged(state.merges)
     if state.turn == 0:
         searched(n - len(state.todo) if state.radius else 0)  # a run that goes on has searched some
     while state.merges < n - 1:
         if len(state.todo):
-            index.rebuild(active, REBUILD_BELOW)
+            index.rebuild(REBUILD_BELOW)
             _search(index, table, state, searched if state.turn == 0 else lambda _: merged(0), save)
         joined = _pairs(state.fresh, state)
         if not len(joined):
             joined = _pairs(active, state)
         if not len(joined):
-            index.rebuild(active)
+            index.rebuild()
             state.radius = index.next_radius(state.radius)
             state.todo = active[_unknown(active, state.radius, state.lists)]
             state.todo = state.todo[index.order(state.todo)]
@@ -105,19 +100,6 @@ def agglomerate(
         state.todo = unsure[_unknown(unsure, state.radius, state.lists)] if len(active) > 1 else unsure[:0]
         save(state)
     return state.pairs, state.heights
-
-
-def _index(table: Table, active: Int32, state: State) -> Search:
-    """Tiles, or blocked products where there are few rows or where tiles would leave out too little."""
-    if not state.radius:
-        state.plain = len(active) < TILES_FROM
-    if not state.plain:
-        index = TileSearch(table, active)
-        rows = active[index.order(active)]
-        if state.radius or index.pays(table, rows, rows, index.next_radius(0.0), state.lists):
-            return index
-        state.plain = True
-    return ProductSearch(table, active)
 
 
 def _search(

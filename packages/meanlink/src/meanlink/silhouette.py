@@ -16,14 +16,10 @@ from numba import prange
 from meanlink import _validate
 from meanlink._compile import compiled
 from meanlink._level_scores import ROUNDING
-from meanlink._neighbours import Lists, Search, Table, dot, empty_lists
-from meanlink._products import ProductSearch
-from meanlink._tile_search import TileSearch
+from meanlink._neighbours import Lists, Table, dot, empty_lists
+from meanlink._search import Search
 from meanlink._types import Bool, Float64, Int32
 from meanlink.progress import nobody
-
-TILES_FROM = 10_000
-"""Clusters from which tiles may pay."""
 
 
 def silhouette_samples(X: Any, labels: Any) -> Float64:
@@ -82,14 +78,9 @@ def silhouette(X: Any, labels: Any) -> float:
 def nearest(points: Table, which: Int32, own: Int32, table: Table, length: int) -> Lists:
     """Lists of the clusters of a table nearest to the points `which`, but for the own[which] of each."""
     lists = empty_lists(len(own), length)
-    active = np.arange(len(table.size), dtype=np.int32)
-    index: Search | None = None
-    if min(len(active), len(which)) >= TILES_FROM:
-        tiles = TileSearch(table, active)
-        which = which[tiles.order(own[which])]
-        index = tiles if tiles.pays(points, which, own[which], np.inf, lists) else None
-    index = index or ProductSearch(table, active)
-    index.search(points, which, own[which], np.inf, lists, nobody)
+    search = Search(table, np.arange(len(table.size), dtype=np.int32))
+    which = which[search.order(own[which])]
+    search.search(points, which, own[which], np.inf, lists, nobody)
     return lists
 
 
