@@ -114,10 +114,10 @@ class Search:
         self.packed = _packed(self.table, cols)
         self.tile = np.repeat(np.arange(len(begin) - 1), np.diff(begin))
         middle = np.add.reduceat(self.packed, begin[:-1], axis=0) / np.diff(begin).astype(np.float32)[:, None]
-        radius, spread = np.zeros(len(middle), np.float32), np.full(len(middle), np.inf, np.float32)
-        self.tiles = Tiles(begin, middle, radius, spread)
+        radius = np.zeros(len(middle), dtype=np.float32)
+        self.tiles = Tiles(begin, middle.astype(np.float32), radius, np.full_like(radius, np.inf))
         for start in range(0, len(cols), STEP):
-            self._enclose(np.arange(start, min(start + STEP, len(cols))))
+            self._enclose(np.arange(start, min(start + STEP, len(cols)), dtype=np.int64))
 
     def _enclose(self, position: Int64) -> None:
         """Let the balls hold the clusters at these positions."""
@@ -132,7 +132,7 @@ class Search:
         self.cols[self.position[pairs[:, 1]]] = -1
         self.live -= len(pairs)
         for start in range(0, len(pairs), STEP):
-            self._enclose(self.position[pairs[start : start + STEP, 0]])
+            self._enclose(self.position[pairs[start : start + STEP, 0]].astype(np.int64))
 
     def order(self, own: Int32) -> Int64:
         """Positions that bring rows into the order of the search; own: a cluster near each row."""
