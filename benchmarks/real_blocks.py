@@ -20,9 +20,8 @@ import pandas as pd
 
 from btcnb.data import Transactions
 from btcnb.data.chain_measures import FEE_RATE, TABLE, YEARS, chain_measures
-from btcnb.data.intervals import SPLITS
+from btcnb.data.intervals import SPLITS, subsidy
 from btcnb.data.readers.blocks import read_blocks
-from btcnb.data.simulator.world import subsidy
 
 NEAR = 10_000
 """Blocks from the start of an interval within which fees count for it."""
@@ -39,7 +38,7 @@ def fee_rates(txs: Transactions) -> pd.Series:
     coinbase = np.flatnonzero(table["is_coinbase"].to_numpy())
     claimed = pd.Series(txs.outputs["value"].to_numpy()).groupby(txs.outputs["tx"].to_numpy()).sum()
     height = table["block_number"].to_numpy()[coinbase]
-    fees = claimed.reindex(coinbase).to_numpy() - np.array([subsidy(int(block)) for block in height])
+    fees = claimed.reindex(coinbase).to_numpy() - subsidy(height)
     rate = pd.Series(fees / FULL, index=height)
     return rate[size.reindex(height).to_numpy() >= LEAST_TRANSACTIONS]
 

@@ -94,16 +94,16 @@ def _coins_before(world: Alone) -> dict[int, dict[int, int]]:
 
     Coins from before the first block are counted from when they are spent, so the count is a lower bound.
     """
-    book = world.economy.world.ledger.book
-    coins, rows = int(book.counts[1]), int(book.counts[2])
-    wallet = book.address_wallet[book.coin_address[:coins]]
+    state = world.economy.world.ledger.state
+    coins, rows = int(state.counts[1]), int(state.counts[2])
+    wallet = state.address_wallet[state.coin_address[:coins]]
     spent = np.full(coins, np.iinfo(np.int64).max)
-    spent[book.input_coin[:rows]] = book.input_tx[:rows]
+    spent[state.input_coin[:rows]] = state.input_tx[:rows]
     before = {}
     for tx in world.found():
-        payer = int(wallet[book.input_coin[np.searchsorted(book.input_tx[:rows], tx)]])
-        ready = (wallet == payer) & (book.coin_block[:coins] < book.tx["block"][tx]) & (spent >= tx)
-        before[tx] = {payer: int((ready & (book.coin_address[:coins] >= 0)).sum())}
+        payer = int(wallet[state.input_coin[np.searchsorted(state.input_tx[:rows], tx)]])
+        ready = (wallet == payer) & (state.coin_block[:coins] < state.tx["block"][tx]) & (spent >= tx)
+        before[tx] = {payer: int((ready & (state.coin_address[:coins] >= 0)).sum())}
     return before
 
 
@@ -166,7 +166,7 @@ def test_new_software_leaves_other_marks(monkeypatch: pytest.MonkeyPatch) -> Non
     users, marks = 400, ["version", "locktime", "rbf", "script"]
     world = Alone(monkeypatch, "new-software", 1.0)
     assert not world.found()
-    after = world.economy.world.ledger.book.habits[:users]
+    after = world.economy.world.ledger.state.habits[:users]
     changed = np.any([after[mark] != world.habits[:users][mark] for mark in marks], axis=0)
     assert 0.3 < changed.mean() < 0.7  # 1 - 1/e = 63 % are asked, and some draw what they have
     versions = _versions_of_users(world)
@@ -175,7 +175,7 @@ def test_new_software_leaves_other_marks(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_new_software_a_wallet_keeps_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     world = Alone(monkeypatch, "new-software", 0.0)
-    assert np.array_equal(world.economy.world.ledger.book.habits, world.habits)
+    assert np.array_equal(world.economy.world.ledger.state.habits, world.habits)
     versions = _versions_of_users(world)
     assert len(versions) > 100
     assert all(len(seen) == 1 for seen in versions.values())

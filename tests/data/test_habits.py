@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from btcnb.data.simulator.book import WITNESS_BYTES
 from btcnb.data.simulator.parameters import (
     ANY,
     CHANGE_TO_MAIN,
@@ -17,6 +16,7 @@ from btcnb.data.simulator.parameters import (
     P2SH_P2WPKH,
     PROGRAM_NUMBER,
     PROGRAMS,
+    WITNESS_BYTES,
 )
 from btcnb.data.simulator.tables import SCRIPT_TYPE
 from btcnb.data.simulator.wallets import (

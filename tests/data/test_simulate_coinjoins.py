@@ -9,8 +9,7 @@ import pytest
 from worlds import simulated
 
 from btcnb.data import SCRIPT_TYPES, CoinJoinRates, SimulationConfig, Transactions, simulate
-from btcnb.data.simulator.mixes.wasabi import DENOMINATIONS
-from btcnb.data.simulator.mixes.whirlpool import POOL_FEES, POOLS
+from btcnb.data.simulator.coinjoins import DENOMINATIONS, POOL_FEES, POOLS
 
 RATES = CoinJoinRates(joinmarket=0.6, wasabi10=0.2, wasabi11=0.2, wasabi2=0.2, whirlpool=0.5, whirlpool_tx0=0.3)
 NATIVE = SCRIPT_TYPES.index("witness_v0_keyhash")

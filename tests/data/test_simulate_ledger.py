@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from btcnb.data.simulator.book import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF, hash_word
-from btcnb.data.simulator.ledger import Ledger, Orders
+from btcnb.data.simulator.ledger import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF, Ledger, hash_word
 from btcnb.data.simulator.parameters import CHANGE_TO_MAIN, MECHANISM_NUMBER, P2WPKH, PROGRAM_NUMBER, SELECT_BEST
-from btcnb.data.simulator.spending import LEAST_OUTPUT, OP_RETURN, PAYJOIN, SWEEP
+from btcnb.data.simulator.spending import LEAST_OUTPUT, OP_RETURN, PAYJOIN, SWEEP, execute
+from btcnb.data.simulator.world import Orders
 
 HEIGHT = 600_000
 
@@ -24,24 +24,24 @@ class Town:
         self.orders = Orders(np.random.default_rng(1), rate)
 
     def run(self) -> list[bool]:
-        return [bool(done) for done in self.ledger.execute(self.orders.table())]
+        return [bool(done) for done in execute(self.ledger, self.orders.table())]
 
     def transaction(self, tx: int = 0) -> dict[str, int]:
-        row = self.ledger.book.tx[tx]
+        row = self.ledger.state.tx[tx]
         return {name: int(row[name]) for name in row.dtype.names}
 
     def spent(self) -> list[int]:
-        return self.ledger.book.input_coin[: self.ledger.book.counts[2]].tolist()
+        return self.ledger.state.input_coin[: self.ledger.state.counts[2]].tolist()
 
     def outputs(self, tx: int = 0) -> list[tuple[int, int]]:
         """(wallet, value) of each output."""
-        book = self.ledger.book
-        rows = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == tx]
-        return [(int(book.address_wallet[book.coin_address[c]]), int(book.coin_value[c])) for c in rows]
+        state = self.ledger.state
+        rows = [c for c in range(int(state.counts[1])) if state.coin_tx[c] == tx]
+        return [(int(state.address_wallet[state.coin_address[c]]), int(state.coin_value[c])) for c in rows]
 
     def habit(self, name: str, value: int) -> None:
         """Give the payer's program another habit."""
-        self.ledger.book.habits[name][self.ledger.book.wallet_habits[0]] = value
+        self.ledger.state.habits[name][self.ledger.state.wallet_habits[0]] = value
 
 
 def test_a_payment_spends_the_smallest_sufficient_coin_and_returns_change() -> None:
@@ -78,13 +78,13 @@ def test_several_small_coins_are_put_together() -> None:
 
 def test_an_order_that_cannot_be_paid_changes_nothing() -> None:
     town = Town("web-legacy", [30_000, 40_000])
-    before = [array.copy() for array in town.ledger.book]
+    before = [array.copy() for array in town.ledger.state]
     town.orders.pay(0, wallet=1, value=70_000)
     assert town.run() == [False]
-    unchanged = [name for name in town.ledger.book._fields if name not in ("picked", "out_address", "out_value")]
-    for name, old in zip(town.ledger.book._fields, before, strict=True):
+    unchanged = [name for name in town.ledger.state._fields if name not in ("picked", "out_address", "out_value")]
+    for name, old in zip(town.ledger.state._fields, before, strict=True):
         if name in unchanged:
-            assert np.array_equal(getattr(town.ledger.book, name)[: len(old)], old), name
+            assert np.array_equal(getattr(town.ledger.state, name)[: len(old)], old), name
 
 
 def test_change_below_the_least_output_is_left_to_the_miner() -> None:
@@ -130,19 +130,19 @@ def test_a_fresh_coin_waits_for_its_confirmation() -> None:
     town.run()
     again = Orders(np.random.default_rng(2), 10.0)
     again.pay(0, wallet=1, value=20_000)
-    assert not town.ledger.execute(again.table()).any()  # its only coin is the change of this block
+    assert not execute(town.ledger, again.table()).any()  # its only coin is the change of this block
     town.ledger.height += 1
-    assert town.ledger.execute(again.table()).all()
+    assert execute(town.ledger, again.table()).all()
 
 
 def test_an_op_return_output_holds_nothing_and_the_rest_returns_to_the_same_address() -> None:
     town = Town("static", [100_000])
     town.orders.pay(0, address=OP_RETURN, value=0)
     town.run()
-    book = town.ledger.book
-    outputs = [c for c in range(int(book.counts[1])) if book.coin_tx[c] == 0]
-    values = {int(book.coin_address[c]): int(book.coin_value[c]) for c in outputs}
-    assert values == {-1: 0, int(book.coin_address[0]): 100_000 - town.transaction()["fee"]}
+    state = town.ledger.state
+    outputs = [c for c in range(int(state.counts[1])) if state.coin_tx[c] == 0]
+    values = {int(state.coin_address[c]): int(state.coin_value[c]) for c in outputs}
+    assert values == {-1: 0, int(state.coin_address[0]): 100_000 - town.transaction()["fee"]}
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_bip69_orders_inputs_by_hash_and_outputs_by_value() -> None:
     town = Town("phone-spv", [40_000] * 12)
     town.orders.batch(0, np.full(5, 1), np.full(5, -1), np.array([90_000, 20_000, 70_000, 30_000, 50_000]))
     assert town.run() == [True]
-    book = town.ledger.book
-    words = [int(hash_word(book, book.coin_tx[coin], coin)) for coin in town.spent()]
+    state = town.ledger.state
+    words = [int(hash_word(state, state.coin_tx[coin], coin)) for coin in town.spent()]
     assert len(words) > 5
     assert words == sorted(words)
     values = [value for _, value in town.outputs()]
@@ -211,10 +211,10 @@ def test_fixed_change_returns_to_one_address_while_payees_get_fresh_ones() -> No
     for _ in range(3):
         town.orders.pay(0, wallet=1, value=150_000)
     assert town.run() == [True] * 3
-    book = town.ledger.book
-    made = np.flatnonzero(book.coin_tx[: book.counts[1]] >= 0)
-    owner = book.address_wallet[book.coin_address[made]]
-    assert len(set(book.coin_address[made][owner == 0])) == 1
+    state = town.ledger.state
+    made = np.flatnonzero(state.coin_tx[: state.counts[1]] >= 0)
+    owner = state.address_wallet[state.coin_address[made]]
+    assert len(set(state.coin_address[made][owner == 0])) == 1
 
 
 def test_change_of_another_type() -> None:
@@ -222,10 +222,10 @@ def test_change_of_another_type() -> None:
     town.habit("change_script", P2WPKH)
     town.orders.pay(0, wallet=1, value=150_000)
     town.run()
-    book = town.ledger.book
+    state = town.ledger.state
     change = 1 + town.transaction()["change"]  # the one coin from before stands first
-    assert book.address_script[book.coin_address[change]] == P2WPKH
-    assert book.address_wallet[book.coin_address[change]] == 0
+    assert state.address_script[state.coin_address[change]] == P2WPKH
+    assert state.address_wallet[state.coin_address[change]] == 0
 
 
 def payjoin(with_coin: bool) -> Town:

@@ -48,7 +48,7 @@ class Alone:
         self.name = name
         self.config = replace(TOWN, **changes)
         self.economy = Economy(self.config)
-        self.habits = self.economy.world.ledger.book.habits.copy()  # of every wallet, before the first block
+        self.habits = self.economy.world.ledger.state.habits.copy()  # of every wallet, before the first block
         for _ in range(self.config.blocks):
             self.economy.block()
         self.txs = to_transactions(self.economy.world)
@@ -81,10 +81,10 @@ class Alone:
 
     def payer_wallets(self) -> list[np.ndarray]:
         """Per transaction: the wallets that its inputs' addresses belong to."""
-        book = self.economy.world.ledger.book
-        number = int(book.counts[2])
-        wallet = book.address_wallet[book.coin_address[book.input_coin[:number]]]
-        return np.split(wallet, np.searchsorted(book.input_tx[:number], np.arange(1, len(self.txs))))
+        state = self.economy.world.ledger.state
+        number = int(state.counts[2])
+        wallet = state.address_wallet[state.coin_address[state.input_coin[:number]]]
+        return np.split(wallet, np.searchsorted(state.input_tx[:number], np.arange(1, len(self.txs))))
 
     def _told(self, rows: pd.DataFrame) -> pd.DataFrame:
         owner = np.append(self.truth.owner, -1)[rows["address"].to_numpy()]

@@ -6,19 +6,19 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from btcnb.data.simulator.actors.exchanges import Exchanges
-from btcnb.data.simulator.actors.services import DataWriters, Merchants, Pools
-from btcnb.data.simulator.actors.users import USERS, Users
+from btcnb.data.simulator.coinjoins import CoinJoins
 from btcnb.data.simulator.config import SimulationConfig
-from btcnb.data.simulator.ledger import Ledger, Orders
-from btcnb.data.simulator.mixes.joint import Lightning, run_small_coinjoins
-from btcnb.data.simulator.mixes.schedule import CoinJoins
+from btcnb.data.simulator.exchanges import Exchanges
+from btcnb.data.simulator.joint import Lightning, run_small_coinjoins
+from btcnb.data.simulator.ledger import Ledger
 from btcnb.data.simulator.parameters import FILE, MECHANISM_NUMBER, Dial, Era, era_of, numbers
+from btcnb.data.simulator.services import DataWriters, Merchants, Pools
+from btcnb.data.simulator.spending import execute
 from btcnb.data.simulator.tables import to_transactions
+from btcnb.data.simulator.users import USERS, Users
 from btcnb.data.simulator.wallets import Registry, of_program, wallet_habits, with_marks, with_mechanisms
-from btcnb.data.simulator.world import Money, World
+from btcnb.data.simulator.world import Money, Orders, World
 from btcnb.data.transactions import Transactions
-from btcnb.gates import flag, instance
 from btcnb.store.reads import note_read
 
 
@@ -33,8 +33,6 @@ def simulate(config: SimulationConfig | None = None, progress: bool = False) -> 
     progress: show a bar that counts blocks. Interrupted (Ctrl-C) it stops within a block and leaves nothing behind.
     """
     config = SimulationConfig.preset("quick") if config is None else config
-    instance("config", config, SimulationConfig)
-    flag("progress", progress)
     note_read(FILE)
     with tqdm(total=config.blocks, desc="simulating", unit=" blocks", disable=not progress) as bar:
         bar.refresh()  # founding everybody takes a while: show that work has begun
@@ -104,8 +102,8 @@ class Economy:
         self.coinjoins.plan(world)
         self.exchanges.plan(world)
         if len(world.orders):
-            ledger.execute(world.orders.table())
-        fees = int(ledger.book.tx["fee"][first : ledger.num_transactions].sum())
+            execute(ledger, world.orders.table())
+        fees = int(ledger.state.tx["fee"][first : ledger.num_transactions].sum())
         self.pools.close(world, fees)
         world.keep_pace()
         ledger.height += 1
@@ -117,7 +115,7 @@ def _ledger(config: SimulationConfig, rng: np.random.Generator, registry: Regist
     habits = wallet_habits(rng, era, programs, np.array(registry.wallet_weight))
     keepers = np.array(registry.wallet_keeper)
     ledger = Ledger(rng, programs, with_mechanisms(habits, mechanisms), keepers, mechanisms, era.customer_scripts())
-    ledger.book.wallet_reuse[mechanisms == MECHANISM_NUMBER["fixed-change"]] = USERS.fixed_change_reuse
+    ledger.state.wallet_reuse[mechanisms == MECHANISM_NUMBER["fixed-change"]] = USERS.fixed_change_reuse
     ledger.height = config.start_block
     return ledger
 
@@ -134,6 +132,6 @@ def _new_software(world: World, users: int) -> None:
     number = world.rng.poisson(world.dial("new-software") * users / world.config.blocks)
     wallet = np.unique(world.rng.integers(users, size=number))
     wallet = wallet[~of_program("marked", np.array(world.registry.wallet_program)[wallet])]
-    habits = world.ledger.book.habits
+    habits = world.ledger.state.habits
     if len(wallet):
         habits[wallet] = with_marks(world.rng, world.era, habits[wallet], np.ones(len(wallet)))

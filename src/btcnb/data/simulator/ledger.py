@@ -1,4 +1,9 @@
-"""Orders, which say what the actors want to happen in a block, and the ledger, which finds coins for them."""
+"""The ledger: every coin, address, wallet and transaction as NumPy arrays, and the compiled functions that change them.
+
+A *coin* is an output. Coins that existed before the first block come first and have no transaction (`coin_tx` = -1);
+coin `c` made by a transaction is row `c - initial_coins` of the outputs table. A wallet's unspent coins are a doubly
+linked list, oldest first, so that taking any coin costs O(1) whatever the size of the wallet.
+"""
 
 from __future__ import annotations
 
@@ -6,105 +11,301 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from btcnb.data.simulator import book as compiled
-from btcnb.data.simulator.book import ADDRESSES, COINS, GROWING, LARGEST_TRANSACTION, TXS, Book, Header
-from btcnb.data.simulator.parameters import MECHANISM_NUMBER, P2PKH, numbers
-from btcnb.data.simulator.spending import NO_ADDRESS, PAY, execute
+from btcnb.data.simulator.parameters import (
+    ANY,
+    FIXED_BYTES,
+    INPUT_BYTES,
+    MECHANISM_NUMBER,
+    NULLDATA_BYTES,
+    OUTPUT_BYTES,
+    P2PKH,
+    P2SH_P2WPKH,
+    SEGWIT_BYTES,
+    WITNESS_BYTES,
+)
 from btcnb.data.simulator.wallets import Habits, draw_reuse, program_habits
 
 Array = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
 
-CLOCK = numbers("clock")
-MOST_INPUTS = 600
-"""Inputs of one transaction, at most: more would not fit the 100 kB that nodes relay."""
-OPTIONS: dict[str, int] = {
-    "mode": PAY,
-    "least_inputs": 1,
-    "most_inputs": MOST_INPUTS,
-    "companion": -1,
-    "hurry": 100,
-    "mechanism": 0,
+SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+TXS, COINS, INPUTS, ADDRESSES = range(4)
+"""Positions in `State.counts`."""
+LARGEST_TRANSACTION = 4096
+"""Room for the inputs and for the outputs of one transaction (the 100 kB relay limit allows fewer)."""
+
+
+class Header(NamedTuple):
+    """What a transaction says beside its coins and outputs."""
+
+    version: int = 1
+    lock_time: int = 0
+    sequence: int = SEQUENCE_FINAL
+    change: int = -1  # index of the change output, -1 for none
+    protocol: int = 0  # position in `coinjoin.PROTOCOLS`, counted from 1; 0 for no CoinJoin
+    mechanism: int = 0  # position in `MECHANISM_NAMES`
+
+
+TRANSACTION = np.dtype([(name, np.int64) for name in ("block", "size", "virtual_size", "fee", *Header._fields)])
+"""One row per transaction."""
+
+
+class State(NamedTuple):
+    """The arrays of a ledger, which compiled functions read and write."""
+
+    counts: Array  # number of transactions, coins, inputs, addresses
+    random: npt.NDArray[np.uint64]  # state of the compiled generator, and the word that hashes start from
+    tx: npt.NDArray[np.void]  # (transactions,) of TRANSACTION
+    input_tx: Int32
+    input_coin: Int32
+    coin_tx: Int32
+    coin_index: Int32
+    coin_address: Int32
+    coin_value: Array
+    coin_wallet: Int32  # wallet whose list holds the coin, -1 for none
+    coin_block: Int32
+    coin_next: Int32
+    coin_previous: Int32
+    address_wallet: Int32
+    address_script: npt.NDArray[np.int8]
+    wallet_habits: Array  # row of `habits`
+    wallet_keeper: Array  # wallet that holds and spends its coins: itself, unless somebody else keeps them
+    wallet_mechanism: Array  # what its ordinary transactions are known for, 0 for nothing
+    wallet_reuse: Array  # per mille
+    wallet_address: Array  # last receiving address, -1 for none
+    wallet_change: Array  # the one address that change goes to where a program has one, -1 for none yet
+    wallet_first: Array  # oldest coin, -1 for none
+    wallet_last: Array
+    wallet_balance: Array
+    wallet_coins: Array
+    scripts: Array  # scripts that a wallet with addresses of every type draws from
+    habits: npt.NDArray[np.void]  # of HABITS: one row per program, or per wallet where every wallet has its own
+    custody: Array  # mechanisms of wallets that keep the coins of others: custodian, processor; and hosted-address
+    picked: Array  # scratch: coins of the transaction being built
+    out_address: Array  # scratch: its outputs
+    out_value: Array
+
+
+GROWING: dict[str, Any] = {
+    "tx": TRANSACTION,
+    **dict.fromkeys(("input_tx", "input_coin", "coin_tx", "coin_index", "coin_address"), np.int32),
+    "coin_value": np.int64,
+    **dict.fromkeys(("coin_wallet", "coin_block", "coin_next", "coin_previous", "address_wallet"), np.int32),
+    "address_script": np.int8,
 }
-"""Options of an order and their defaults."""
+"""Arrays that grow, with their types."""
+
+# Inner functions are called by compiled code only: without a bridge to Python they compile in half the time.
+_LEAN: dict[str, Any] = {"cache": True, "no_cfunc_wrapper": True}
+outer: Any = njit(**_LEAN)
+inner: Any = njit(**{**_LEAN, "no_cpython_wrapper": True})
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FACTOR_1 = np.uint64(0xBF58476D1CE4E5B9)
+_FACTOR_2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@outer
+def scramble(x: Any) -> Any:
+    """A one-to-one scrambling of 64 bits (the finaliser of SplitMix64)."""
+    z = x + _GOLDEN
+    z = (z ^ (z >> _S30)) * _FACTOR_1
+    z = (z ^ (z >> _S27)) * _FACTOR_2
+    return z ^ (z >> _S31)
+
+
+@inner
+def draw(state: Any, below: Any) -> Any:
+    """A random integer in 0..below-1 (the bias of the remainder is below 2⁻⁴⁰ here)."""
+    state.random[0] += _GOLDEN
+    return np.int64(scramble(state.random[0]) % np.uint64(below))
+
+
+@outer
+def hash_word(state: Any, tx: Any, coin: Any) -> Any:
+    """The first 64 bits of the hash of transaction `tx`, or, where tx is -1, of the unseen one that made `coin`."""
+    if tx >= 0:
+        return scramble(state.random[1] + np.uint64(8) * np.uint64(tx))
+    return scramble(state.random[1] + np.uint64(8) * np.uint64(coin) + np.uint64(4))
+
+
+# --- addresses ---
+
+
+@inner
+def new_address_of(state: Any, wallet: Any, script: Any) -> Any:
+    address = state.counts[ADDRESSES]
+    state.counts[ADDRESSES] += 1
+    state.address_wallet[address] = wallet
+    state.address_script[address] = script
+    return address
+
+
+@inner
+def new_address(state: Any, wallet: Any) -> Any:
+    script = state.habits[state.wallet_habits[wallet]].script
+    if script == ANY:
+        script = state.scripts[draw(state, len(state.scripts))]
+    return new_address_of(state, wallet, script)
+
+
+@outer
+def new_addresses(state: Any, wallets: Any) -> Any:
+    made = np.empty(len(wallets), dtype=np.int64)
+    for i in range(len(wallets)):
+        made[i] = new_address(state, wallets[i])
+    return made
+
+
+@inner
+def receive_address(state: Any, wallet: Any) -> Any:
+    last = state.wallet_address[wallet]
+    if last >= 0 and draw(state, 1000) < state.wallet_reuse[wallet]:
+        return last
+    state.wallet_address[wallet] = new_address(state, wallet)
+    return state.wallet_address[wallet]
+
+
+@outer
+def receive_addresses(state: Any, wallets: Any) -> Any:
+    handed_out = np.empty(len(wallets), dtype=np.int64)
+    for i in range(len(wallets)):
+        handed_out[i] = receive_address(state, wallets[i])
+    return handed_out
+
+
+# --- coins in wallets ---
+
+
+@outer
+def credit(state: Any, coin: Any) -> None:
+    """Put a coin into the list of the wallet that keeps the coins of its address."""
+    wallet = state.wallet_keeper[state.address_wallet[state.coin_address[coin]]]
+    last = state.wallet_last[wallet]
+    state.coin_wallet[coin] = wallet
+    state.coin_next[coin] = -1
+    state.coin_previous[coin] = last
+    if last >= 0:
+        state.coin_next[last] = coin
+    else:
+        state.wallet_first[wallet] = coin
+    state.wallet_last[wallet] = coin
+    state.wallet_balance[wallet] += state.coin_value[coin]
+    state.wallet_coins[wallet] += 1
+
+
+@outer
+def unlink(state: Any, coin: Any) -> None:
+    """Take a coin out of the list of its wallet."""
+    wallet = state.coin_wallet[coin]
+    before, after = state.coin_previous[coin], state.coin_next[coin]
+    if before >= 0:
+        state.coin_next[before] = after
+    else:
+        state.wallet_first[wallet] = after
+    if after >= 0:
+        state.coin_previous[after] = before
+    else:
+        state.wallet_last[wallet] = before
+    state.coin_wallet[coin] = -1
+    state.wallet_balance[wallet] -= state.coin_value[coin]
+    state.wallet_coins[wallet] -= 1
+
+
+@inner
+def new_coin(state: Any, tx: Any, index: Any, address: Any, value: Any, height: Any) -> Any:
+    coin = state.counts[COINS]
+    state.counts[COINS] += 1
+    state.coin_tx[coin] = tx
+    state.coin_index[coin] = index
+    state.coin_address[coin] = address
+    state.coin_value[coin] = value
+    state.coin_wallet[coin] = -1
+    state.coin_block[coin] = height
+    return coin
+
+
+@outer
+def endow(state: Any, addresses: Any, values: Any, height: Any) -> Any:
+    """Coins from before the first block, in the wallets of the addresses; returns their ids."""
+    made = np.empty(len(addresses), dtype=np.int64)
+    for i in range(len(addresses)):
+        made[i] = new_coin(state, -1, draw(state, 3), addresses[i], values[i], height)
+        credit(state, made[i])
+    return made
+
+
+# --- transactions ---
+
+
+@inner
+def usual_output_bytes(state: Any, wallet: Any) -> Any:
+    """Bytes of an output to the wallet; where its addresses are of every type, those of a script hash."""
+    script = state.habits[state.wallet_habits[wallet]].script
+    return OUTPUT_BYTES[P2SH_P2WPKH if script == ANY else script]
+
+
+@inner
+def output_bytes(state: Any, address: Any) -> Any:
+    return OUTPUT_BYTES[state.address_script[address]] if address >= 0 else NULLDATA_BYTES
+
+
+@inner
+def sizes(state: Any, n_in: Any, bytes_out: Any) -> tuple[Any, Any]:
+    """Bytes and virtual bytes of a transaction that spends the picked coins into outputs of so many bytes."""
+    stripped, witness = FIXED_BYTES + bytes_out, 0
+    for i in range(n_in):
+        script = state.address_script[state.coin_address[state.picked[i]]]
+        stripped += INPUT_BYTES[script]
+        witness += WITNESS_BYTES[script]
+    if witness > 0:
+        witness += SEGWIT_BYTES
+    return stripped + witness, (4 * stripped + witness + 3) // 4
+
+
+@outer
+def append_transaction(state: Any, height: Any, n_in: Any, n_out: Any, header: Any, credited: Any) -> Any:
+    """Write the transaction in the scratch arrays: spend its coins, make its outputs. No inputs: a coinbase."""
+    tx = state.counts[TXS]
+    state.counts[TXS] += 1
+    fee, bytes_out = 0, 0
+    for i in range(n_in):
+        coin = state.picked[i]
+        if state.coin_wallet[coin] >= 0:
+            unlink(state, coin)
+        row = state.counts[INPUTS]
+        state.counts[INPUTS] += 1
+        state.input_tx[row] = tx
+        state.input_coin[row] = coin
+        fee += state.coin_value[coin]
+    for i in range(n_out):
+        coin = new_coin(state, tx, i, state.out_address[i], state.out_value[i], height)
+        fee -= state.out_value[i]
+        bytes_out += output_bytes(state, state.out_address[i])
+        if credited and state.out_address[i] >= 0:
+            credit(state, coin)
+    made = state.tx[tx]
+    made.block = height
+    made.size, made.virtual_size = sizes(state, n_in, bytes_out)
+    made.fee = fee if n_in > 0 else 0
+    made.version, made.lock_time, made.sequence = header.version, header.lock_time, header.sequence
+    made.change, made.protocol, made.mechanism = header.change, header.protocol, header.mechanism
+    return tx
+
+
+# --- the owner of the arrays ---
+
 CUSTODY = ("shared-custody", "payment-processor", "hosted-address")
+"""Mechanisms of wallets that keep the coins of others."""
 SCRATCH = ("picked", "out_address", "out_value")
 PLAIN = Header()
 
 
-class OrderTable(NamedTuple):
-    """Orders in columns; order o pays rows first[o]:first[o+1] of the out_ columns."""
-
-    payer: Array  # wallet that pays
-    mode: Array  # PAY, SWEEP or PAYJOIN
-    least_inputs: Array  # spend at least so many coins, if the wallet has them
-    most_inputs: Array
-    companion: Array  # wallet whose newest coin is spent as well, -1 for none; in a PAYJOIN the payee gets it back
-    mechanism: Array  # position in `MECHANISM_NAMES`, 0: what the payer's wallet is known for
-    rate: npt.NDArray[np.float64]  # satoshi per virtual byte
-    first: Array  # (orders + 1,)
-    out_wallet: Array  # payee, asked for an address where out_address is NO_ADDRESS
-    out_address: Array  # address, NO_ADDRESS or OP_RETURN
-    out_value: Array
-
-
-class Orders:
-    """Collects the orders of one block. Whatever is not an array holds for all orders of a call.
-
-    Options of every call: `mode`, `least_inputs`, `most_inputs`, `companion`, `mechanism` as in `OrderTable`, and
-    `hurry`, the per cent of the block's going fee rate that the payer is ready to pay.
-    """
-
-    def __init__(self, rng: np.random.Generator, rate: float) -> None:
-        self._rng = rng
-        self._rate = rate
-        self._orders: list[Array] = []  # (orders, 8): payer, payees, and the options in their order
-        self._outs: list[Array] = []  # (payees, 3): wallet, address, value
-
-    def __len__(self) -> int:
-        return sum(map(len, self._orders))
-
-    def pay(self, payer: Any, wallet: Any = -1, address: Any = NO_ADDRESS, value: Any = 0, **options: Any) -> None:
-        """One order per payer, each with one payee."""
-        number = len(payer) if isinstance(payer, np.ndarray) else 1
-        if number:
-            self._append(number, payer, 1, options)
-            self._append_outs(number, wallet, address, value)
-
-    def batch(self, payer: int, wallet: Any, address: Any, value: Array, **options: Any) -> None:
-        """One order that pays many."""
-        if len(value):
-            self._append(1, payer, len(value), options)
-            self._append_outs(len(value), wallet, address, value)
-
-    def table(self) -> OrderTable:
-        """All orders of the block, in random order."""
-        orders, outs = np.concatenate(self._orders), np.concatenate(self._outs)
-        start = np.concatenate([[0], np.cumsum(orders[:, 1])])
-        order = self._rng.permutation(len(orders))
-        orders, start = orders[order], start[order]
-        payer, payees, mode, least, most, companion, hurry, mechanism = (np.ascontiguousarray(c) for c in orders.T)
-        first = np.concatenate([[0], np.cumsum(payees)])
-        wallet, address, value = outs[np.repeat(start - first[:-1], payees) + np.arange(first[-1])].T
-        noise = np.exp(self._rng.normal(0.0, CLOCK.rate_spread, len(payer)))
-        rate = np.maximum(CLOCK.least_rate, np.rint(hurry / 100 * self._rate * noise))
-        columns = (np.ascontiguousarray(column) for column in (wallet, address, value))
-        return OrderTable(payer, mode, least, most, companion, mechanism, rate, first, *columns)
-
-    def _append(self, number: int, payer: Any, payees: int, options: dict[str, Any]) -> None:
-        rows = np.empty((number, 2 + len(OPTIONS)), dtype=np.int64)
-        for column, entry in enumerate((payer, payees, *{**OPTIONS, **options}.values())):
-            rows[:, column] = entry
-        self._orders.append(rows)
-
-    def _append_outs(self, number: int, wallet: Any, address: Any, value: Any) -> None:
-        outs = np.empty((number, 3), dtype=np.int64)
-        outs[:, 0], outs[:, 1], outs[:, 2] = wallet, address, value
-        self._outs.append(outs)
-
-
 class Ledger:
-    """Owns a `Book`, grows it, and wraps the compiled functions."""
+    """Owns the arrays, grows them, and calls the compiled functions."""
 
     def __init__(
         self,
@@ -125,7 +326,7 @@ class Ledger:
         empty |= {f"wallet_{name}": np.full(wallets, -1) for name in ("address", "change", "first", "last")}
         empty |= {f"wallet_{name}": np.zeros(wallets, dtype=np.int64) for name in ("balance", "coins")}
         empty |= {name: np.zeros(LARGEST_TRANSACTION, dtype=np.int64) for name in SCRATCH}
-        self.book = Book(
+        self.state = State(
             counts=np.zeros(4, dtype=np.int64),
             random=rng.integers(2**63, size=2).astype(np.uint64),
             wallet_habits=wallet_programs if habits is None else own.copy(),
@@ -143,95 +344,83 @@ class Ledger:
     @property
     def balance(self) -> Array:
         """Satoshi per wallet (a live view)."""
-        return self.book.wallet_balance
+        return self.state.wallet_balance
 
     @property
     def coins(self) -> Array:
         """Unspent coins per wallet (a live view)."""
-        return self.book.wallet_coins
+        return self.state.wallet_coins
 
     @property
     def num_transactions(self) -> int:
-        return int(self.book.counts[TXS])
+        return int(self.state.counts[TXS])
 
     def new_addresses(self, wallets: Array) -> Array:
         """A fresh address for each given wallet, shape of `wallets`."""
-        self._reserve(addresses=len(wallets))
-        return compiled.new_addresses(self.book, wallets)  # type: ignore[no-any-return]
+        self.reserve(addresses=len(wallets))
+        return new_addresses(self.state, wallets)  # type: ignore[no-any-return]
 
     def receive_addresses(self, wallets: Array) -> Array:
         """The address each wallet hands out to a payer: its last one again, or a fresh one, as its habits are."""
-        self._reserve(addresses=len(wallets))
-        return compiled.receive_addresses(self.book, wallets)  # type: ignore[no-any-return]
+        self.reserve(addresses=len(wallets))
+        return receive_addresses(self.state, wallets)  # type: ignore[no-any-return]
 
     def endow(self, addresses: Array, values: Array) -> Array:
         """Give coins from before the first block to the wallets of the addresses; only before any transaction.
         Returns coin ids."""
-        self._reserve(coins=len(addresses))
-        made: Array = compiled.endow(self.book, addresses, values, self.height - 1)
-        self.initial_coins = int(self.book.counts[COINS])
+        self.reserve(coins=len(addresses))
+        made: Array = endow(self.state, addresses, values, self.height - 1)
+        self.initial_coins = int(self.state.counts[COINS])
         return made
 
-    def execute(self, orders: OrderTable) -> npt.NDArray[np.bool_]:
-        """Carry out orders one after the other; True where the payer could pay, shape (orders,)."""
-        outputs = len(orders.out_value) + len(orders.payer)
-        self._reserve(transactions=len(orders.payer), coins=outputs, addresses=outputs)
-        return execute(self.book, self.height, orders)  # type: ignore[no-any-return]
-
     def write(
-        self, coins: Array, addresses: Array, values: Array, header: Header = PLAIN, *, credit: bool = True
-    ) -> int:
+        self, coins: Array, addresses: Array, values: Array, header: Header = PLAIN, *, credited: bool = True
+    ) -> Array:
         """Append one transaction exactly as given (address -1 is an OP_RETURN output); the fee is what is left.
 
-        With `credit`, outputs enter the wallets of their addresses; without, whoever calls holds them. Returns the
-        transaction's id.
+        With `credited`, outputs enter the wallets of their addresses; without, whoever calls holds them. Returns the
+        coin ids of the outputs.
         """
-        self._reserve(transactions=1, coins=len(addresses))
-        self.book.picked[: len(coins)] = coins
-        self.book.out_address[: len(addresses)] = addresses
-        self.book.out_value[: len(values)] = values
-        return int(compiled.append_transaction(self.book, self.height, len(coins), len(addresses), header, credit))
-
-    def outputs_of(self, tx: int) -> Array:
-        """Coin ids of the outputs of the latest transaction, which must be `tx`."""
-        last = int(self.book.counts[COINS])
-        first = last
-        while first > 0 and self.book.coin_tx[first - 1] == tx:
-            first -= 1
-        return np.arange(first, last)
+        self.reserve(transactions=1, coins=len(addresses))
+        self.state.picked[: len(coins)] = coins
+        self.state.out_address[: len(addresses)] = addresses
+        self.state.out_value[: len(values)] = values
+        append_transaction(self.state, self.height, len(coins), len(addresses), header, credited)
+        last = int(self.state.counts[COINS])
+        return np.arange(last - len(addresses), last)
 
     def credit(self, coin: int) -> None:
         """Put a held coin into the wallet of its address."""
-        compiled.credit(self.book, coin)
+        credit(self.state, coin)
 
     def hold(self, coin: int) -> None:
         """Take a coin out of its wallet's list without spending it."""
-        compiled.unlink(self.book, coin)
+        unlink(self.state, coin)
 
     def coins_of(self, wallet: int, most: int = 1000) -> list[int]:
         """The wallet's coins confirmed before this block, oldest first, at most `most`."""
         confirmed: list[int] = []
-        coin = int(self.book.wallet_first[wallet])
+        coin = int(self.state.wallet_first[wallet])
         while coin >= 0 and len(confirmed) < most:
-            if self.book.coin_block[coin] < self.height:
+            if self.state.coin_block[coin] < self.height:
                 confirmed.append(coin)
-            coin = int(self.book.coin_next[coin])
+            coin = int(self.state.coin_next[coin])
         return confirmed
 
     def owner(self, coin: int) -> int:
         """The wallet that the coin's address belongs to."""
-        return int(self.book.address_wallet[self.book.coin_address[coin]])
+        return int(self.state.address_wallet[self.state.coin_address[coin]])
 
-    def _reserve(self, transactions: int = 0, coins: int = 0, addresses: int = 0) -> None:
+    def reserve(self, transactions: int = 0, coins: int = 0, addresses: int = 0) -> None:
         """Make room for so many more rows."""
-        counts = self.book.counts
+        counts = self.state.counts
         needed = {"tx": counts[TXS] + transactions, "address": counts[ADDRESSES] + addresses}
         needed["coin"] = needed["input"] = counts[COINS] + coins  # a coin is spent at most once
         grown = {}
         for name, dtype in GROWING.items():
-            array, rows = getattr(self.book, name), int(needed[name.split("_")[0]])
+            array, rows = getattr(self.state, name), int(needed[name.split("_")[0]])
             if rows > len(array):
                 grown[name] = np.zeros(max(rows, 2 * len(array)), dtype=dtype)
                 grown[name][: len(array)] = array
         if grown:
-            self.book = self.book._replace(**grown)
+            self.state = self.state._replace(**grown)

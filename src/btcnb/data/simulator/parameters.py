@@ -30,6 +30,20 @@ P2PKH, P2SH_MULTISIG, P2SH_P2WPKH, P2WPKH, P2WSH_MULTISIG = range(5)
 ANY = -1
 """Script of a wallet with addresses of every type, as customers wish; each new one is drawn from the year's shares."""
 
+# Bytes by script follow from the serialisation rules (BIP 141): multisig is 2-of-3, signatures are taken at 72 bytes.
+INPUT_BYTES = np.array([148, 297, 64, 41, 41], dtype=np.int64)
+"""Bytes of an input outside the witness."""
+WITNESS_BYTES = np.array([0, 0, 107, 107, 254], dtype=np.int64)
+"""Bytes of an input's witness; 0 for scripts without SegWit."""
+OUTPUT_BYTES = np.array([34, 32, 32, 31, 43], dtype=np.int64)
+"""Bytes of an output."""
+NULLDATA_BYTES = 75
+"""Bytes of an OP_RETURN output with a 64-byte payload."""
+FIXED_BYTES = 10
+"""Version, lock time and the two counts."""
+SEGWIT_BYTES = 2
+"""Marker and flag, counted as witness."""
+
 ORDERS = ("change-last", "random", "bip69")
 ORDER_CHANGE_LAST, ORDER_RANDOM, ORDER_BIP69 = range(3)
 CHANGES = ("fresh", "to-input", "to-main")

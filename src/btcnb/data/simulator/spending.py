@@ -1,7 +1,7 @@
 """How an order becomes a transaction: coin selection, change, order of inputs and outputs, fee. Compiled.
 
 Nothing here decides who pays whom; it only carries out orders, each exactly or not at all. `orders` is a
-`ledger.OrderTable`, `o` the position of one order.
+`world.OrderTable`, `o` the position of one order.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from btcnb.data.simulator.book import (
-    FIXED_BYTES,
-    INPUT_BYTES,
-    SEGWIT_BYTES,
+from btcnb.data.simulator.ledger import (
     SEQUENCE_FINAL,
     SEQUENCE_LOCKTIME,
     SEQUENCE_RBF,
-    WITNESS_BYTES,
     Header,
+    Ledger,
     append_transaction,
     draw,
     hash_word,
@@ -34,11 +32,15 @@ from btcnb.data.simulator.book import (
 from btcnb.data.simulator.parameters import (
     CHANGE_TO_INPUT,
     CHANGE_TO_MAIN,
+    FIXED_BYTES,
+    INPUT_BYTES,
     ORDER_BIP69,
     ORDER_RANDOM,
+    SEGWIT_BYTES,
     SELECT_BEST,
     SELECT_MIXED,
     SELECT_NEWEST,
+    WITNESS_BYTES,
 )
 
 PAY, SWEEP, PAYJOIN = range(3)
@@ -65,56 +67,56 @@ def fee_of(fixed: Any, rate: Any, virtual_size: Any) -> Any:
 
 
 @inner
-def spendable(book: Any, coin: Any, height: Any, confirmations: Any) -> Any:
-    return book.coin_block[coin] <= height - confirmations
+def spendable(state: Any, coin: Any, height: Any, confirmations: Any) -> Any:
+    return state.coin_block[coin] <= height - confirmations
 
 
 @inner
-def pick_best(book: Any, wallet: Any, height: Any, confirmations: Any, need: Any) -> Any:
+def pick_best(state: Any, wallet: Any, height: Any, confirmations: Any, need: Any) -> Any:
     """The smallest single coin that is enough, else the largest coins first. Returns how many were picked."""
     best, number, total = -1, 0, 0
-    coin = book.wallet_first[wallet]
+    coin = state.wallet_first[wallet]
     while coin >= 0 and number < SCANNED_COINS:
-        if spendable(book, coin, height, confirmations):
-            value = book.coin_value[coin]
-            if value >= need and (best < 0 or value < book.coin_value[best]):
+        if spendable(state, coin, height, confirmations):
+            value = state.coin_value[coin]
+            if value >= need and (best < 0 or value < state.coin_value[best]):
                 best = coin
             place = number  # insertion, largest first
-            while place > 0 and book.coin_value[book.picked[place - 1]] < value:
-                book.picked[place] = book.picked[place - 1]
+            while place > 0 and state.coin_value[state.picked[place - 1]] < value:
+                state.picked[place] = state.picked[place - 1]
                 place -= 1
-            book.picked[place] = coin
+            state.picked[place] = coin
             number += 1
-        coin = book.coin_next[coin]
+        coin = state.coin_next[coin]
     if best >= 0:
-        book.picked[0] = best
+        state.picked[0] = best
         return 1
     for i in range(number):
-        total += book.coin_value[book.picked[i]]
+        total += state.coin_value[state.picked[i]]
         if total >= need * (i + 5) // 5:  # each further input costs a fee as well; the caller checks exactly
             return i + 1
     return number
 
 
 @inner
-def pick_in_order(book: Any, wallet: Any, height: Any, need: Any, rate: Any, least: Any, most: Any) -> Any:
+def pick_in_order(state: Any, wallet: Any, height: Any, need: Any, rate: Any, least: Any, most: Any) -> Any:
     """Coins from the old end of the wallet, the new end or both, until they pay for the outputs and their own bytes."""
-    habits = book.habits[book.wallet_habits[wallet]]
+    habits = state.habits[state.wallet_habits[wallet]]
     confirmations, selection = habits.confirmations, habits.selection
     number, total = 0, 0
-    old, new = book.wallet_first[wallet], book.wallet_last[wallet]
-    for step in range(book.wallet_coins[wallet]):
+    old, new = state.wallet_first[wallet], state.wallet_last[wallet]
+    for step in range(state.wallet_coins[wallet]):
         take_new = selection == SELECT_NEWEST or (selection == SELECT_MIXED and step % 3 == 0)
         coin = new if take_new else old
         if take_new:
-            new = book.coin_previous[coin]
+            new = state.coin_previous[coin]
         else:
-            old = book.coin_next[coin]
-        if spendable(book, coin, height, confirmations):
-            book.picked[number] = coin
+            old = state.coin_next[coin]
+        if spendable(state, coin, height, confirmations):
+            state.picked[number] = coin
             number += 1
-            script = book.address_script[book.coin_address[coin]]
-            total += book.coin_value[coin]
+            script = state.address_script[state.coin_address[coin]]
+            total += state.coin_value[coin]
             total -= np.int64(rate * (INPUT_BYTES[script] + WITNESS_BYTES[script] // 4 + 1))
             if number == most or (number >= least and total >= need):
                 break
@@ -122,125 +124,125 @@ def pick_in_order(book: Any, wallet: Any, height: Any, need: Any, rate: Any, lea
 
 
 @inner
-def add_companion(book: Any, wallet: Any, height: Any, number: Any) -> Any:
+def add_companion(state: Any, wallet: Any, height: Any, number: Any) -> Any:
     """Spend the newest coin of another wallet of the same owner as well. Returns how many are picked now."""
     if wallet < 0 or number == 0:
         return number
-    coin = book.wallet_last[wallet]
-    confirmations = book.habits[book.wallet_habits[wallet]].confirmations
-    if coin < 0 or not spendable(book, coin, height, confirmations):
+    coin = state.wallet_last[wallet]
+    confirmations = state.habits[state.wallet_habits[wallet]].confirmations
+    if coin < 0 or not spendable(state, coin, height, confirmations):
         return number
     for i in range(number):
-        if book.picked[i] == coin:
+        if state.picked[i] == coin:
             return number
-    book.picked[number] = coin
+    state.picked[number] = coin
     return number + 1
 
 
 @inner
-def swap_inputs(book: Any, i: Any, j: Any) -> None:
-    book.picked[i], book.picked[j] = book.picked[j], book.picked[i]
+def swap_inputs(state: Any, i: Any, j: Any) -> None:
+    state.picked[i], state.picked[j] = state.picked[j], state.picked[i]
 
 
 @inner
-def swap_outputs(book: Any, i: Any, j: Any, change: Any) -> Any:
+def swap_outputs(state: Any, i: Any, j: Any, change: Any) -> Any:
     """Returns the position of the change afterwards."""
-    book.out_address[i], book.out_address[j] = book.out_address[j], book.out_address[i]
-    book.out_value[i], book.out_value[j] = book.out_value[j], book.out_value[i]
+    state.out_address[i], state.out_address[j] = state.out_address[j], state.out_address[i]
+    state.out_value[i], state.out_value[j] = state.out_value[j], state.out_value[i]
     if change == i:
         return j
     return i if change == j else change
 
 
 @inner
-def coin_before(book: Any, a: Any, b: Any) -> Any:
+def coin_before(state: Any, a: Any, b: Any) -> Any:
     """BIP 69 order of inputs: by the hash of the spent transaction, then by index."""
-    word_a, word_b = hash_word(book, book.coin_tx[a], a), hash_word(book, book.coin_tx[b], b)
-    return word_a < word_b or (word_a == word_b and book.coin_index[a] < book.coin_index[b])
+    word_a, word_b = hash_word(state, state.coin_tx[a], a), hash_word(state, state.coin_tx[b], b)
+    return word_a < word_b or (word_a == word_b and state.coin_index[a] < state.coin_index[b])
 
 
 @inner
-def arrange(book: Any, n_in: Any, n_out: Any, order: Any, change: Any) -> Any:
+def arrange(state: Any, n_in: Any, n_out: Any, order: Any, change: Any) -> Any:
     """Order inputs and outputs as its habits are; on entry the change stands last. Returns its new position."""
     if order == ORDER_RANDOM:
         for i in range(n_in - 1, 0, -1):
-            swap_inputs(book, i, draw(book, i + 1))
+            swap_inputs(state, i, draw(state, i + 1))
         for i in range(n_out - 1, 0, -1):
-            change = swap_outputs(book, i, draw(book, i + 1), change)
+            change = swap_outputs(state, i, draw(state, i + 1), change)
     elif order == ORDER_BIP69:
         for i in range(1, n_in):
             j = i
-            while j > 0 and coin_before(book, book.picked[j], book.picked[j - 1]):
-                swap_inputs(book, j, j - 1)
+            while j > 0 and coin_before(state, state.picked[j], state.picked[j - 1]):
+                swap_inputs(state, j, j - 1)
                 j -= 1
         for i in range(1, n_out):
             j = i
-            while j > 0 and book.out_value[j] < book.out_value[j - 1]:
-                change = swap_outputs(book, j, j - 1, change)
+            while j > 0 and state.out_value[j] < state.out_value[j - 1]:
+                change = swap_outputs(state, j, j - 1, change)
                 j -= 1
     return change
 
 
 @inner
-def change_address(book: Any, wallet: Any) -> Any:
-    habits = book.habits[book.wallet_habits[wallet]]
+def change_address(state: Any, wallet: Any) -> Any:
+    habits = state.habits[state.wallet_habits[wallet]]
     if habits.change == CHANGE_TO_INPUT:
-        address = book.coin_address[book.picked[0]]
-        if book.address_wallet[address] == wallet:
+        address = state.coin_address[state.picked[0]]
+        if state.address_wallet[address] == wallet:
             return np.int64(address)
     elif habits.change == CHANGE_TO_MAIN:
-        if book.wallet_change[wallet] < 0:
-            if book.wallet_address[wallet] < 0:
-                book.wallet_address[wallet] = new_address(book, wallet)
-            book.wallet_change[wallet] = book.wallet_address[wallet]
-        return book.wallet_change[wallet]
+        if state.wallet_change[wallet] < 0:
+            if state.wallet_address[wallet] < 0:
+                state.wallet_address[wallet] = new_address(state, wallet)
+            state.wallet_change[wallet] = state.wallet_address[wallet]
+        return state.wallet_change[wallet]
     if habits.change_script >= 0:
-        return new_address_of(book, wallet, habits.change_script)
-    return new_address(book, wallet)
+        return new_address_of(state, wallet, habits.change_script)
+    return new_address(state, wallet)
 
 
 @inner
-def choose_coins(book: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
+def choose_coins(state: Any, height: Any, orders: Any, o: Any, pay: Any) -> Any:
     """Pick coins for an order as the payer's program does. Returns how many; 0 where there are too few to try."""
     wallet, rate = orders.payer[o], orders.rate[o]
-    habits = book.habits[book.wallet_habits[wallet]]
+    habits = state.habits[state.wallet_habits[wallet]]
     depth, selection, fixed = habits.confirmations, habits.selection, habits.fixed_fee
     least, most = orders.least_inputs[o], orders.most_inputs[o]
     if orders.mode[o] != SWEEP:
         least = max(least, habits.least_inputs)
     if orders.mode[o] == SWEEP:
-        number = pick_in_order(book, wallet, height, 0, 0.0, most, most)
+        number = pick_in_order(state, wallet, height, 0, 0.0, most, most)
         if number < least:
             return 0
     else:
         payees = orders.first[o + 1] - orders.first[o]
         size = FIXED_BYTES + SEGWIT_BYTES + LARGE_OUTPUT * (payees + 1)
         if selection == SELECT_BEST and least <= 1:
-            number = pick_best(book, wallet, height, depth, pay + fee_of(fixed, rate, size + LARGE_INPUT))
+            number = pick_best(state, wallet, height, depth, pay + fee_of(fixed, rate, size + LARGE_INPUT))
         else:
             cost = rate if fixed == 0 else 0.0
             need = pay + fee_of(fixed, rate, size)
-            number = pick_in_order(book, wallet, height, need, cost, least, most)
-    return add_companion(book, orders.companion[o], height, number)
+            number = pick_in_order(state, wallet, height, need, cost, least, most)
+    return add_companion(state, orders.companion[o], height, number)
 
 
 @inner
-def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: Any) -> tuple[Any, Any, Any]:
+def fee_and_change(state: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: Any) -> tuple[Any, Any, Any]:
     """Fee, change, and what the payee pays of the fee, in satoshi; change is NO_CHANGE where none is due, and fee is -1
     where the coins do not reach."""
-    habits = book.habits[book.wallet_habits[orders.payer[o]]]
+    habits = state.habits[state.wallet_habits[orders.payer[o]]]
     first, n_out = orders.first[o], orders.first[o + 1] - orders.first[o]
     bytes_out = 0
     for i in range(first, first + n_out):  # payees are asked for addresses only once it is sure that they are paid
         if orders.out_address[i] == NO_ADDRESS:
-            bytes_out += usual_output_bytes(book, orders.out_wallet[i])
+            bytes_out += usual_output_bytes(state, orders.out_wallet[i])
         else:
-            bytes_out += output_bytes(book, orders.out_address[i])
+            bytes_out += output_bytes(state, orders.out_address[i])
     if orders.mode[o] == SWEEP:
-        fee = fee_of(habits.fixed_fee, orders.rate[o], sizes(book, n_in, bytes_out)[1])
+        fee = fee_of(habits.fixed_fee, orders.rate[o], sizes(state, n_in, bytes_out)[1])
         return (fee if total - fee >= LEAST_OUTPUT else -1), NO_CHANGE, 0
-    own = usual_output_bytes(book, orders.payer[o])
-    fee = fee_of(habits.fixed_fee, orders.rate[o], sizes(book, n_in, bytes_out + own)[1])
+    own = usual_output_bytes(state, orders.payer[o])
+    fee = fee_of(habits.fixed_fee, orders.rate[o], sizes(state, n_in, bytes_out + own)[1])
     deducted = habits.payee_pays_fee and n_out == 1 and orders.mode[o] == PAY
     if deducted and min(pay - fee, total - pay) >= LEAST_OUTPUT:
         return fee, total - pay, fee
@@ -255,7 +257,7 @@ def fee_and_change(book: Any, orders: Any, o: Any, n_in: Any, pay: Any, total: A
 
 
 @inner
-def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, more: Any, change: Any) -> Any:
+def fill_outputs(state: Any, orders: Any, o: Any, swept: Any, more: Any, change: Any) -> Any:
     """Ask payees for addresses and write the outputs, the change last. Returns how many there are.
 
     swept: what the payee of a sweep gets; more: satoshi that the first payee gets beyond the stated value.
@@ -264,87 +266,94 @@ def fill_outputs(book: Any, orders: Any, o: Any, swept: Any, more: Any, change: 
     for i in range(n_out):
         address = orders.out_address[first + i]
         if address == NO_ADDRESS:
-            address = receive_address(book, orders.out_wallet[first + i])
-        book.out_address[i] = max(-1, address)
-        book.out_value[i] = swept if orders.mode[o] == SWEEP else orders.out_value[first + i]
-    book.out_value[0] += more
+            address = receive_address(state, orders.out_wallet[first + i])
+        state.out_address[i] = max(-1, address)
+        state.out_value[i] = swept if orders.mode[o] == SWEEP else orders.out_value[first + i]
+    state.out_value[0] += more
     if change == NO_CHANGE:
         return n_out
-    book.out_address[n_out] = change_address(book, orders.payer[o])
-    book.out_value[n_out] = change
+    state.out_address[n_out] = change_address(state, orders.payer[o])
+    state.out_value[n_out] = change
     return n_out + 1
 
 
 @inner
-def lock_fields(book: Any, habits: Any, height: Any) -> tuple[Any, Any]:
+def lock_fields(state: Any, habits: Any, height: Any) -> tuple[Any, Any]:
     """Lock time and sequence as the program sets them."""
     lock_time, sequence = 0, SEQUENCE_FINAL
     if habits.locktime:
         lock_time, sequence = height - 1, SEQUENCE_LOCKTIME
-        if draw(book, OLD_LOCKTIME) == 0:
-            lock_time -= draw(book, 100)
+        if draw(state, OLD_LOCKTIME) == 0:
+            lock_time -= draw(state, 100)
     if habits.rbf:
         sequence = SEQUENCE_RBF
     return lock_time, sequence
 
 
 @inner
-def helping_coin(book: Any, orders: Any, o: Any, n_in: Any) -> Any:
+def helping_coin(state: Any, orders: Any, o: Any, n_in: Any) -> Any:
     """Satoshi that the payee of a PAYJOIN puts in, and gets back on top of the payment; 0 where it has no coin."""
     if orders.mode[o] != PAYJOIN or n_in == 0:
         return 0
-    coin = book.picked[n_in - 1]
-    return book.coin_value[coin] if book.coin_wallet[coin] == orders.companion[o] else 0
+    coin = state.picked[n_in - 1]
+    return state.coin_value[coin] if state.coin_wallet[coin] == orders.companion[o] else 0
 
 
 @inner
-def mechanism_of(book: Any, orders: Any, o: Any, n_in: Any) -> Any:
+def mechanism_of(state: Any, orders: Any, o: Any, n_in: Any) -> Any:
     """What the transaction is known for; before the coins are put in order.
 
     An order's own mechanism is a coin of somebody else: without it the payment is ordinary. A coin that is kept for a
     stranger tells a hosted address, unless keeping the coins of strangers is what the payer is known for.
     """
-    own, companion = book.wallet_mechanism[orders.payer[o]], orders.companion[o]
-    if orders.mechanism[o] > 0 and (companion < 0 or book.coin_wallet[book.picked[n_in - 1]] == companion):
+    own, companion = state.wallet_mechanism[orders.payer[o]], orders.companion[o]
+    if orders.mechanism[o] > 0 and (companion < 0 or state.coin_wallet[state.picked[n_in - 1]] == companion):
         return orders.mechanism[o]
-    if own == book.custody[0] or own == book.custody[1]:
+    if own == state.custody[0] or own == state.custody[1]:
         return own
     for i in range(n_in):
-        wallet = book.address_wallet[book.coin_address[book.picked[i]]]
-        if book.wallet_keeper[wallet] != wallet:
-            return book.custody[2]
+        wallet = state.address_wallet[state.coin_address[state.picked[i]]]
+        if state.wallet_keeper[wallet] != wallet:
+            return state.custody[2]
     return own
 
 
 @inner
-def carry_out(book: Any, height: Any, orders: Any, o: Any) -> Any:
+def carry_out(state: Any, height: Any, orders: Any, o: Any) -> Any:
     """One order. False, and nothing has changed, where the payer's coins do not reach."""
     pay, total = 0, 0
     for i in range(orders.first[o], orders.first[o + 1]):
         pay += orders.out_value[i]
-    n_in = choose_coins(book, height, orders, o, pay)
+    n_in = choose_coins(state, height, orders, o, pay)
     for i in range(n_in):
-        total += book.coin_value[book.picked[i]]
-    brought = helping_coin(book, orders, o, n_in)
+        total += state.coin_value[state.picked[i]]
+    brought = helping_coin(state, orders, o, n_in)
     if total <= pay + brought:
         return False
-    fee, change, borne = fee_and_change(book, orders, o, n_in, pay + brought, total)
+    fee, change, borne = fee_and_change(state, orders, o, n_in, pay + brought, total)
     if fee < 0:
         return False
-    mechanism = mechanism_of(book, orders, o, n_in)
-    n_out = fill_outputs(book, orders, o, total - fee, brought - borne, change)
-    habits = book.habits[book.wallet_habits[orders.payer[o]]]
-    position = arrange(book, n_in, n_out, habits.order, -1 if change == NO_CHANGE else n_out - 1)
-    lock_time, sequence = lock_fields(book, habits, height)
+    mechanism = mechanism_of(state, orders, o, n_in)
+    n_out = fill_outputs(state, orders, o, total - fee, brought - borne, change)
+    habits = state.habits[state.wallet_habits[orders.payer[o]]]
+    position = arrange(state, n_in, n_out, habits.order, -1 if change == NO_CHANGE else n_out - 1)
+    lock_time, sequence = lock_fields(state, habits, height)
     header = Header(habits.version, lock_time, sequence, position, 0, mechanism)
-    append_transaction(book, height, n_in, n_out, header, True)
+    append_transaction(state, height, n_in, n_out, header, True)
     return True
 
 
 @outer
-def execute(book: Any, height: Any, orders: Any) -> Any:
+def carry_out_all(state: Any, height: Any, orders: Any) -> Any:
     """Carry out orders one after the other; True where it worked, shape (orders,)."""
     done = np.zeros(len(orders.payer), dtype=np.bool_)
     for o in range(len(orders.payer)):
-        done[o] = carry_out(book, height, orders, o)
+        done[o] = carry_out(state, height, orders, o)
     return done
+
+
+def execute(ledger: Ledger, orders: Any) -> npt.NDArray[np.bool_]:
+    """Carry out the orders of a block one after the other; True where the payer could pay, shape (orders,)."""
+    outputs = len(orders.out_value) + len(orders.payer)
+    ledger.reserve(transactions=len(orders.payer), coins=outputs, addresses=outputs)
+    return carry_out_all(ledger.state, ledger.height, orders)  # type: ignore[no-any-return]

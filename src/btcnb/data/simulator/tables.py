@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from btcnb.data.coinjoin import PROTOCOLS
-from btcnb.data.simulator.book import ADDRESSES, COINS, INPUTS, TXS, Book, scramble
+from btcnb.data.simulator.ledger import ADDRESSES, COINS, INPUTS, TXS, State, scramble
 from btcnb.data.simulator.parameters import MECHANISM_NAMES, Dial, numbers
 from btcnb.data.simulator.wallets import Registry
 from btcnb.data.simulator.world import World
@@ -44,20 +44,20 @@ PRIVATE_KINDS = ("user",)
 
 def to_transactions(world: World) -> Transactions:
     """The finished chain. Addresses that no transaction shows are left out."""
-    book, config = world.ledger.book, world.config
-    number = int(book.counts[TXS])
-    initial, coins = world.ledger.initial_coins, int(book.counts[COINS])
-    input_coin = book.input_coin[: book.counts[INPUTS]].astype(np.int64)
+    state, config = world.ledger.state, world.config
+    number = int(state.counts[TXS])
+    initial, coins = world.ledger.initial_coins, int(state.counts[COINS])
+    input_coin = state.input_coin[: state.counts[INPUTS]].astype(np.int64)
     used, rename = _used_addresses(world, initial, coins, input_coin)
-    tx = book.tx[:number]
+    tx = state.tx[:number]
     transactions = _transaction_table(world, tx)
-    inputs = _input_table(book, tx["sequence"], initial, input_coin, rename)
-    outputs = _output_table(book, initial, coins, rename)
+    inputs = _input_table(state, tx["sequence"], initial, input_coin, rename)
+    outputs = _output_table(state, initial, coins, rename)
     return Transactions.checked(
         transactions,
         inputs,
         outputs,
-        address_strings(book.random[1], used, book.address_script[used]),
+        address_strings(state.random[1], used, state.address_script[used]),
         truth=_truth(world, used, tx),
         source=f"simulated economy (split {config.split}, blocks {config.start_block:,} to "
         f"{config.start_block + config.blocks - 1:,}, seed {config.seed})",
@@ -70,10 +70,10 @@ def _used_addresses(world: World, initial: int, coins: int, input_coin: Array) -
     Shuffled, because addresses are made in an order that tells owners apart, and whatever breaks ties by id would see
     it.
     """
-    book, config = world.ledger.book, world.config
-    seen = np.zeros(int(book.counts[ADDRESSES]) + 1, dtype=bool)
-    seen[book.coin_address[initial:coins]] = True
-    seen[book.coin_address[input_coin]] = True
+    state, config = world.ledger.state, world.config
+    seen = np.zeros(int(state.counts[ADDRESSES]) + 1, dtype=bool)
+    seen[state.coin_address[initial:coins]] = True
+    seen[state.coin_address[input_coin]] = True
     seen[-1] = False
     used = np.random.default_rng([config.seed, config.start_block, 3]).permutation(np.flatnonzero(seen))
     rename = np.full(len(seen), -1, dtype=np.int64)
@@ -85,7 +85,7 @@ def _transaction_table(world: World, tx: npt.NDArray[np.void]) -> pd.DataFrame:
     block, index = tx["block"], _position_in_group(tx["block"])
     return pd.DataFrame(
         {
-            "hash": hash_strings(world.ledger.book.random[1], 8 * np.arange(len(tx), dtype=np.uint64)),
+            "hash": hash_strings(world.ledger.state.random[1], 8 * np.arange(len(tx), dtype=np.uint64)),
             "block_number": block,
             "block_timestamp": world.times[block - world.config.start_block],
             "index": index,
@@ -95,22 +95,22 @@ def _transaction_table(world: World, tx: npt.NDArray[np.void]) -> pd.DataFrame:
     )
 
 
-def _input_table(book: Book, sequence: Array, initial: int, coin: Array, rename: Array) -> pd.DataFrame:
-    tx = book.input_tx[: len(coin)].astype(np.int64)
+def _input_table(state: State, sequence: Array, initial: int, coin: Array, rename: Array) -> pd.DataFrame:
+    tx = state.input_tx[: len(coin)].astype(np.int64)
     inside = coin >= initial
-    address = book.coin_address[coin]
+    address = state.coin_address[coin]
     return pd.DataFrame(
         {
             "tx": tx,
             "index": _position_in_group(tx),
             "spent_output": np.where(inside, coin - initial, -1),
             "spent_transaction_hash": hash_strings(
-                book.random[1], 8 * coin.astype(np.uint64) + np.uint64(4), missing=inside
+                state.random[1], 8 * coin.astype(np.uint64) + np.uint64(4), missing=inside
             ),
-            "spent_output_index": book.coin_index[coin],
+            "spent_output_index": state.coin_index[coin],
             "address": rename[address],
-            "value": book.coin_value[coin],
-            "script_type": SCRIPT_TYPE[book.address_script[address]],
+            "value": state.coin_value[coin],
+            "script_type": SCRIPT_TYPE[state.address_script[address]],
             "sequence": sequence[tx],
         }
     )
@@ -122,23 +122,23 @@ def _position_in_group(group: Array) -> Array:
     return np.arange(len(group)) - np.repeat(first, np.diff(np.append(first, len(group))))
 
 
-def _output_table(book: Book, initial: int, coins: int, rename: Array) -> pd.DataFrame:
+def _output_table(state: State, initial: int, coins: int, rename: Array) -> pd.DataFrame:
     rows = slice(initial, coins)
-    address = book.coin_address[rows].astype(np.int64)
+    address = state.coin_address[rows].astype(np.int64)
     return pd.DataFrame(
         {
-            "tx": book.coin_tx[rows],
-            "index": book.coin_index[rows],
+            "tx": state.coin_tx[rows],
+            "index": state.coin_index[rows],
             "address": rename[address],
-            "value": book.coin_value[rows],
-            "script_type": np.where(address >= 0, SCRIPT_TYPE[book.address_script[address]], NULLDATA),
+            "value": state.coin_value[rows],
+            "script_type": np.where(address >= 0, SCRIPT_TYPE[state.address_script[address]], NULLDATA),
         }
     )
 
 
 def _truth(world: World, used: Array, tx: npt.NDArray[np.void]) -> Truth:
     registry, config = world.registry, world.config
-    owner = np.array(registry.wallet_entity, dtype=np.int64)[world.ledger.book.address_wallet[used]]
+    owner = np.array(registry.wallet_entity, dtype=np.int64)[world.ledger.state.address_wallet[used]]
     rng = np.random.default_rng([config.seed, config.start_block, 2])
     return Truth(
         owner=owner,
@@ -189,7 +189,7 @@ def address_strings(base: np.uint64, ids: npt.NDArray[np.int64], scripts: npt.ND
 
 
 def _scrambled(words: Words) -> Words:
-    """`book.scramble` on every word."""
+    """`ledger.scramble` on every word."""
     with np.errstate(over="ignore"):
         return scramble.py_func(words)  # type: ignore[no-any-return]
 

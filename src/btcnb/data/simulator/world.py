@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.intervals import SATOSHI_PER_BITCOIN
 from btcnb.data.simulator.config import SimulationConfig
-from btcnb.data.simulator.ledger import Ledger, Orders
+from btcnb.data.simulator.ledger import Ledger
 from btcnb.data.simulator.parameters import Dial, Era, numbers
-from btcnb.data.simulator.spending import NO_ADDRESS
+from btcnb.data.simulator.spending import NO_ADDRESS, PAY
 from btcnb.data.simulator.wallets import Registry
 
 Array = npt.NDArray[np.int64]
 
 AMOUNTS, CLOCK = numbers("amounts"), numbers("clock")
 NOBODY = np.zeros(0, dtype=np.int64)
+MOST_INPUTS = 600
+"""Inputs of one transaction, at most: more would not fit the 100 kB that nodes relay."""
+OPTIONS: dict[str, int] = {
+    "mode": PAY,
+    "least_inputs": 1,
+    "most_inputs": MOST_INPUTS,
+    "companion": -1,
+    "hurry": 100,
+    "mechanism": 0,
+}
+"""Options of an order and their defaults."""
 GOLDEN = 0.6180339887498949
-
-
-def subsidy(height: int) -> int:
-    """Satoshi that a block creates: 50 bitcoins, halved every 210,000 blocks."""
-    return (50 * SATOSHI_PER_BITCOIN) >> (height // 210_000)
 
 
 def spread(position: int, low: float, high: float, phase: float = 0.5) -> float:
@@ -78,6 +85,77 @@ class Money:
         return np.where(chosen, np.maximum(rounded, AMOUNTS.least), value)
 
 
+class OrderTable(NamedTuple):
+    """Orders in columns; order o pays rows first[o]:first[o+1] of the out_ columns."""
+
+    payer: Array  # wallet that pays
+    mode: Array  # PAY, SWEEP or PAYJOIN
+    least_inputs: Array  # spend at least so many coins, if the wallet has them
+    most_inputs: Array
+    companion: Array  # wallet whose newest coin is spent as well, -1 for none; in a PAYJOIN the payee gets it back
+    mechanism: Array  # position in `MECHANISM_NAMES`, 0: what the payer's wallet is known for
+    rate: npt.NDArray[np.float64]  # satoshi per virtual byte
+    first: Array  # (orders + 1,)
+    out_wallet: Array  # payee, asked for an address where out_address is NO_ADDRESS
+    out_address: Array  # address, NO_ADDRESS or OP_RETURN
+    out_value: Array
+
+
+class Orders:
+    """Collects the orders of one block. Whatever is not an array holds for all orders of a call.
+
+    Options of every call: `mode`, `least_inputs`, `most_inputs`, `companion`, `mechanism` as in `OrderTable`, and
+    `hurry`, the per cent of the block's going fee rate that the payer is ready to pay.
+    """
+
+    def __init__(self, rng: np.random.Generator, rate: float) -> None:
+        self._rng = rng
+        self._rate = rate
+        self._orders: list[Array] = []  # (orders, 8): payer, payees, and the options in their order
+        self._outs: list[Array] = []  # (payees, 3): wallet, address, value
+
+    def __len__(self) -> int:
+        return sum(map(len, self._orders))
+
+    def pay(self, payer: Any, wallet: Any = -1, address: Any = NO_ADDRESS, value: Any = 0, **options: Any) -> None:
+        """One order per payer, each with one payee."""
+        number = len(payer) if isinstance(payer, np.ndarray) else 1
+        if number:
+            self._append(number, payer, 1, options)
+            self._append_outs(number, wallet, address, value)
+
+    def batch(self, payer: int, wallet: Any, address: Any, value: Array, **options: Any) -> None:
+        """One order that pays many."""
+        if len(value):
+            self._append(1, payer, len(value), options)
+            self._append_outs(len(value), wallet, address, value)
+
+    def table(self) -> OrderTable:
+        """All orders of the block, in random order."""
+        orders, outs = np.concatenate(self._orders), np.concatenate(self._outs)
+        start = np.concatenate([[0], np.cumsum(orders[:, 1])])
+        order = self._rng.permutation(len(orders))
+        orders, start = orders[order], start[order]
+        payer, payees, mode, least, most, companion, hurry, mechanism = (np.ascontiguousarray(c) for c in orders.T)
+        first = np.concatenate([[0], np.cumsum(payees)])
+        wallet, address, value = outs[np.repeat(start - first[:-1], payees) + np.arange(first[-1])].T
+        noise = np.exp(self._rng.normal(0.0, CLOCK.rate_spread, len(payer)))
+        rate = np.maximum(CLOCK.least_rate, np.rint(hurry / 100 * self._rate * noise))
+        columns = (np.ascontiguousarray(column) for column in (wallet, address, value))
+        return OrderTable(payer, mode, least, most, companion, mechanism, rate, first, *columns)
+
+    def _append(self, number: int, payer: Any, payees: int, options: dict[str, Any]) -> None:
+        rows = np.empty((number, 2 + len(OPTIONS)), dtype=np.int64)
+        for column, entry in enumerate((payer, payees, *{**OPTIONS, **options}.values())):
+            rows[:, column] = entry
+        self._orders.append(rows)
+
+    def _append_outs(self, number: int, wallet: Any, address: Any, value: Any) -> None:
+        outs = np.empty((number, 3), dtype=np.int64)
+        outs[:, 0], outs[:, 1], outs[:, 2] = wallet, address, value
+        self._outs.append(outs)
+
+
 @dataclass
 class World:
     """Shared state. Wallets 0..users-1 belong to users 0..users-1."""
@@ -97,7 +175,7 @@ class World:
     times: Array  # unix seconds of each block
     withdrawals: list[tuple[Array, Array, Array, Array]] = field(default_factory=list)
     """Requests of customers in this block, in columns: exchange, wallet, address, value."""
-    pace: float = 0.8  # multiple of everybody's rates that keeps to the wanted number of transactions
+    pace: float = CLOCK.first_pace  # multiple of everybody's rates that keeps to the wanted number of transactions
 
     @property
     def height(self) -> int:
@@ -107,7 +185,7 @@ class World:
     def busy(self) -> float:
         """Payments wanted in this block, on average: people sleep, and blocks that took long are fuller."""
         hour = self.times[self.height - self.config.start_block] / 3600.0
-        cycle = 1.0 + CLOCK.daily_swing * np.sin(2 * np.pi * (hour - 8.0) / 24.0)
+        cycle = 1.0 + CLOCK.daily_swing * np.sin(2 * np.pi * (hour - CLOCK.morning) / 24.0)
         return self.pace * self.config.transactions_per_block * float(cycle)
 
     @property
@@ -119,19 +197,24 @@ class World:
         """After a block: everybody acts a little more, or less, where fewer, or more, transactions came than wanted."""
         blocks = self.height - self.config.start_block + 1
         wanted = blocks * self.config.transactions_per_block
-        self.pace = float(np.clip(self.pace * (wanted / self.ledger.num_transactions) ** CLOCK.patience, 0.2, 3.0))
+        self.pace = float(np.clip(self.pace * (wanted / self.ledger.num_transactions) ** CLOCK.patience, *CLOCK.pace))
 
     def next_rate(self) -> None:
         """The going fee rate wanders around the typical one."""
-        pull = 0.9 * np.log(self.rate / self.config.fee_rate)
-        rate = self.config.fee_rate * np.exp(pull + self.rng.normal(0.0, 0.15))
-        self.rate = float(np.clip(rate, 2.0, 2_000.0))
+        pull = CLOCK.rate_stays * np.log(self.rate / self.config.fee_rate)
+        rate = self.config.fee_rate * np.exp(pull + self.rng.normal(0.0, CLOCK.rate_step))
+        self.rate = float(np.clip(rate, CLOCK.least_rate, CLOCK.largest_rate))
 
     def deposits(self, customers: Array) -> tuple[Array, Array]:
         """Where customers send coins for their account: (wallet, address), the address their standing one or
         NO_ADDRESS where the exchange hands out a new one."""
         fresh = self.rng.random(len(customers)) < self.dial("fresh-deposits")
         return self.customer_wallet[customers], np.where(fresh, NO_ADDRESS, self.customer_address[customers])
+
+    def withdraw(self, customers: Array, wallet: Array, address: Array | int, value: Array) -> None:
+        """Ask the customers' exchanges to pay."""
+        exchange = self.customer_exchange[customers]
+        self.withdrawals.append((exchange, wallet, np.broadcast_to(address, exchange.shape), value))
 
     def endow(self, wallets: Array, values: Array) -> None:
         """Coins from before the first block, each on an address the wallet would hand out."""

@@ -8,24 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.coinjoin import PROTOCOLS
-from btcnb.data.simulator.actors.users import Users
-from btcnb.data.simulator.book import (
+from btcnb.data.simulator.ledger import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, Header, hash_word
+from btcnb.data.simulator.parameters import (
     INPUT_BYTES,
+    MECHANISM_NUMBER,
     OUTPUT_BYTES,
-    SEQUENCE_FINAL,
-    SEQUENCE_LOCKTIME,
+    P2WPKH,
     WITNESS_BYTES,
-    Header,
-    hash_word,
+    Dial,
+    numbers,
 )
-from btcnb.data.simulator.parameters import MECHANISM_NUMBER, P2WPKH, Dial, numbers
 from btcnb.data.simulator.spending import LEAST_OUTPUT
+from btcnb.data.simulator.users import Users
 from btcnb.data.simulator.wallets import Registry
 from btcnb.data.simulator.world import World
 
 Array = npt.NDArray[np.int64]
 
-SMALL, LIGHTNING = numbers("small_coinjoin"), numbers("lightning")
+COINJOINS, SMALL, LIGHTNING = numbers("coinjoins"), numbers("small_coinjoin"), numbers("lightning")
 PROTOCOL_NUMBER = {name: position for position, name in enumerate(("", *PROTOCOLS))}
 INPUT_SIZE = int(INPUT_BYTES[P2WPKH] + (WITNESS_BYTES[P2WPKH] + 3) // 4)
 OUTPUT_SIZE = int(OUTPUT_BYTES[P2WPKH])
@@ -65,16 +65,20 @@ class Draft:
         self,
         world: World,
         protocol: str,
+        *,
         version: int = 1,
         lock_time: int = 0,
-        credit: bool = True,
+        change: int = -1,
+        credited: bool = True,
         mechanism: str = "",
-    ) -> int:
-        addresses = np.array([address for address, _ in self.outputs], dtype=np.int64)
-        values = np.array([value for _, value in self.outputs], dtype=np.int64)
+    ) -> list[int]:
+        """Write the transaction; returns the coins that its outputs make."""
+        addresses, values = np.array(self.outputs, dtype=np.int64).T
         sequence = SEQUENCE_LOCKTIME if lock_time else SEQUENCE_FINAL
-        header = Header(version, lock_time, sequence, -1, PROTOCOL_NUMBER[protocol], MECHANISM_NUMBER[mechanism])
-        return world.ledger.write(np.array(self.coins, dtype=np.int64), addresses, values, header, credit=credit)
+        header = Header(version, lock_time, sequence, change, PROTOCOL_NUMBER[protocol], MECHANISM_NUMBER[mechanism])
+        coins = np.array(self.coins, dtype=np.int64)
+        made: list[int] = world.ledger.write(coins, addresses, values, header, credited=credited).tolist()
+        return made
 
     def shuffle(self, world: World) -> None:
         self.coins = [self.coins[i] for i in world.rng.permutation(len(self.coins))]
@@ -82,13 +86,13 @@ class Draft:
 
     def sort_descending(self, world: World) -> None:
         """Largest amount first on both sides, as Wasabi does."""
-        value = world.ledger.book.coin_value
+        value = world.ledger.state.coin_value
         self.coins.sort(key=lambda coin: (-int(value[coin]), coin))
         self.outputs.sort(key=lambda output: (-output[1], output[0]))
 
     def sort_bip69(self, world: World) -> None:
-        book = world.ledger.book
-        self.coins.sort(key=lambda coin: (int(hash_word(book, book.coin_tx[coin], coin)), int(book.coin_index[coin])))
+        state = world.ledger.state
+        self.coins.sort(key=lambda c: (int(hash_word(state, state.coin_tx[c], c)), int(state.coin_index[c])))
         self.outputs.sort(key=lambda output: (output[1], output[0]))
 
 
@@ -97,16 +101,15 @@ def gather(world: World, wallet: int, need: int, most: int, more: float = 0.0) -
 
     With probability `more` each time, a peer who has enough brings yet another coin.
     """
-    coins = world.ledger.coins_of(wallet, most=40)
-    value = world.ledger.book.coin_value
-    chosen: list[int] = []
-    total = 0
+    coins = world.ledger.coins_of(wallet, most=COINJOINS.coins_offered)
+    value = world.ledger.state.coin_value
+    peer = Peer(wallet, [], 0)
     for i in world.rng.permutation(len(coins)):
-        chosen.append(coins[i])
-        total += int(value[coins[i]])
-        if len(chosen) == most or (total >= need and world.rng.random() >= more):
+        peer.coins.append(coins[i])
+        peer.total += int(value[coins[i]])
+        if len(peer.coins) == most or (peer.total >= need and world.rng.random() >= more):
             break
-    return Peer(wallet, chosen, total) if total >= need else None
+    return peer if peer.total >= need else None
 
 
 def gather_many(world: World, members: Array, need: int, number: int, most: int, more: float = 0.0) -> list[Peer]:
@@ -122,31 +125,34 @@ def gather_many(world: World, members: Array, need: int, number: int, most: int,
     return peers
 
 
+def joined_coins(peers: list[Peer]) -> list[int]:
+    return [coin for peer in peers for coin in peer.coins]
+
+
 # --- small CoinJoins ---
 
 
 def run_small_coinjoins(world: World, users: Users) -> None:
     """The rounds of one block: two or three people mix, with amounts that no published rule looks for."""
     for _ in range(world.rng.poisson(world.dial("small-coinjoin") * world.busy)):
-        mix_few(world, users.draw(world, SMALL.asked))
+        _mix_few(world, users.draw(world, SMALL.asked))
 
 
-def mix_few(world: World, asked: Array) -> bool:
-    """One round among two or three of the people asked; False if too few can take part."""
-    number = int(world.rng.integers(2, 4))
-    amount = int(world.money.payments(1, scale=1.5)[0]) + SMALL.least_amount
+def _mix_few(world: World, asked: Array) -> None:
+    """One round among two or three of the people asked, if so many can take part."""
+    number = int(world.rng.integers(SMALL.participants[0], SMALL.participants[1] + 1))
+    amount = int(world.money.payments(1, scale=SMALL.amount)[0]) + SMALL.least_amount
     fee = int(world.rate * (6 + 4 * INPUT_SIZE + 2 * OUTPUT_SIZE))
-    peers = gather_many(world, np.unique(asked), amount + fee + SMALL.least_amount, number, 4)
+    peers = gather_many(world, np.unique(asked), amount + fee + SMALL.least_amount, number, SMALL.most_inputs)
     if len(peers) < number:
-        return False
-    draft = Draft(coins=[coin for peer in peers for coin in peer.coins])
+        return
+    draft = Draft(joined_coins(peers))
     for peer in peers:  # three equal outputs would look like JoinMarket
-        part = amount if number == 2 else int(amount * world.rng.uniform(0.4, 1.0))
+        part = amount if number == 2 else int(amount * world.rng.uniform(*SMALL.parts))
         draft.pay(peer.wallet, part)
         draft.pay(peer.wallet, peer.total - part - fee)
     draft.address(world).shuffle(world)
     draft.write(world, "", mechanism="small-coinjoin")
-    return True
 
 
 # --- Lightning ---
@@ -159,7 +165,7 @@ class Lightning:
     """
 
     def __init__(self, users: Users, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
-        nodes = max(4, users.number // LIGHTNING.users_per_node) if dial("lightning") > 0 else 0
+        nodes = max(LIGHTNING.least_nodes, users.number // LIGHTNING.users_per_node) if dial("lightning") > 0 else 0
         self.nodes = rng.choice(users.number, size=nodes, replace=False).astype(np.int64)
         self._lock = np.array([registry.wallet(int(user), "channel") for user in self.nodes], dtype=np.int64)
         self._open: list[tuple[int, int, int]] = []  # coin, wallets of the opener and of the peer
@@ -175,33 +181,32 @@ class Lightning:
     def _open_one(self, world: World) -> None:
         place, other = world.rng.choice(len(self.nodes), size=2, replace=False)
         value = int(np.exp(world.rng.uniform(*np.log(LIGHTNING.sizes))))
-        fee = int(world.rate * (11 + 8 * INPUT_SIZE + 2 * OUTPUT_SIZE))
-        peer = gather(world, int(self.nodes[place]), value + fee, 8)
+        fee = int(world.rate * (11 + LIGHTNING.most_inputs * INPUT_SIZE + 2 * OUTPUT_SIZE))
+        opener = int(self.nodes[place])
+        peer = gather(world, opener, value + fee, LIGHTNING.most_inputs)
         if peer is None:
             return
-        addresses = [int(world.ledger.new_addresses(self._lock[[place]])[0])]
-        values = [value]
-        change = peer.total - value - fee
-        if change >= LEAST_OUTPUT:
-            addresses.append(int(world.ledger.receive_addresses(self.nodes[[place]])[0]))
-            values.append(change)
-        header = Header(2, change=len(values) - 1 if len(values) > 1 else -1, mechanism=MECHANISM_NUMBER["lightning"])
-        coins, places, amounts = (np.array(column, dtype=np.int64) for column in (peer.coins, addresses, values))
-        tx = world.ledger.write(coins, places, amounts, header, credit=False)
-        made = world.ledger.outputs_of(tx)
-        for coin in made[1:]:
-            world.ledger.credit(int(coin))
-        self._open.append((int(made[0]), int(self.nodes[place]), int(self.nodes[other])))
+        draft = Draft(peer.coins, outputs=[(int(world.ledger.new_addresses(self._lock[[place]])[0]), value)])
+        left = peer.total - value - fee
+        has_change = left >= LEAST_OUTPUT
+        if has_change:
+            draft.outputs.append((int(world.ledger.receive_addresses(self.nodes[[place]])[0]), left))
+        change = 1 if has_change else -1
+        shared, *rest = draft.write(world, "", version=2, change=change, credited=False, mechanism="lightning")
+        for coin in rest:
+            world.ledger.credit(coin)
+        self._open.append((shared, opener, int(self.nodes[other])))
 
     def _close(self, world: World, coin: int, opener: int, peer: int) -> None:
-        book = world.ledger.book
-        left = int(book.coin_value[coin]) - int(world.rate * (150 + 2 * OUTPUT_SIZE))
-        if book.coin_block[coin] >= world.height or left < 4 * LEAST_OUTPUT:
+        state = world.ledger.state
+        left = int(state.coin_value[coin]) - int(world.rate * (LIGHTNING.close_size + 2 * OUTPUT_SIZE))
+        if state.coin_block[coin] >= world.height or left < 4 * LEAST_OUTPUT:
             return
-        theirs = 0 if world.rng.random() < LIGHTNING.one_sided else int(left * world.rng.uniform(0.1, 0.9))
-        shares = [(opener, left - theirs), (peer, theirs)]
-        paid = [(wallet, value) for wallet, value in shares if value >= LEAST_OUTPUT]
-        addresses = world.ledger.receive_addresses(np.array([wallet for wallet, _ in paid], dtype=np.int64))
-        values = np.array([value for _, value in paid], dtype=np.int64)
-        world.ledger.write(np.array([coin]), addresses, values, Header(2, mechanism=MECHANISM_NUMBER["lightning"]))
+        one_sided = world.rng.random() < LIGHTNING.one_sided
+        theirs = 0 if one_sided else int(left * world.rng.uniform(*LIGHTNING.shares))
+        draft = Draft([coin])
+        for wallet, value in ((opener, left - theirs), (peer, theirs)):
+            if value >= LEAST_OUTPUT:
+                draft.pay(wallet, value)
+        draft.address(world).write(world, "", version=2, mechanism="lightning")
         self._open.remove((coin, opener, peer))

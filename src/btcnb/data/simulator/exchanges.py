@@ -91,16 +91,16 @@ class Exchanges:
         users, size = world.config.users, world.config.transactions_per_block
         for rank, (exchange, share) in enumerate(zip(self.all, self.share, strict=True)):
             exchange.partners = self._accounts_near(world, rank)
-            hot = int(20 + 0.02 * users * share)
-            world.endow(np.full(hot, exchange.hot), world.money.payments(hot, scale=200.0))
-            world.endow(np.full(40, exchange.cold), np.full(40, 2 * 10**11))
+            hot = int(EXCHANGES.hot_coins[0] + EXCHANGES.hot_coins[1] * users * share)
+            world.endow(np.full(hot, exchange.hot), world.money.payments(hot, scale=EXCHANGES.hot_coin))
+            cold, value = EXCHANGES.cold_coins
+            world.endow(np.full(cold, exchange.cold), np.full(cold, value))
             if exchange.style == "forward":  # nothing waits there
                 continue
             old = int(share * EXCHANGES.old_deposits * size * world.config.blocks)
             exchange.till.old += old
-            world.ledger.endow(
-                world.ledger.new_addresses(np.full(old, exchange.deposits)), world.money.payments(old, scale=0.5)
-            )
+            addresses = world.ledger.new_addresses(np.full(old, exchange.deposits))
+            world.ledger.endow(addresses, world.money.payments(old, scale=EXCHANGES.old_deposit))
 
     def _accounts_near(self, world: World, rank: int) -> Array:
         """Fresh deposit addresses at exchanges of about the same size."""
@@ -112,8 +112,8 @@ class Exchanges:
         requests = [(NOBODY,) * 4, *world.withdrawals]
         world.withdrawals.clear()
         at, wallet, address, value = (np.concatenate(column) for column in zip(*requests, strict=True))
-        amounts = world.money.payments(EXCHANGES.most_partner_payments * len(self.all), scale=20.0)
-        amounts = amounts.reshape(len(self.all), EXCHANGES.most_partner_payments)
+        shape = len(self.all), EXCHANGES.most_partner_payments
+        amounts = world.money.payments(shape[0] * shape[1], scale=EXCHANGES.partner_payment).reshape(shape)
         order = np.argsort(at, kind="stable")
         first = np.searchsorted(at[order], np.arange(len(self.all) + 1))
         for rank, exchange in enumerate(self.all):
@@ -170,7 +170,7 @@ class _Founder:
             cold=cold,
             batch_period=1
             if style in EVERY_BLOCK
-            else int(self._spread(turn, *EXCHANGES.batch_period) * (1 + rank / 40)),
+            else int(self._spread(turn, *EXCHANGES.batch_period) * (1 + rank / EXCHANGES.slower)),
             batch_most=min(self.config.largest_batch, int(self._spread(turn, *EXCHANGES.batch_most[style]))),
             sweep_period=1 if style == "forward" else int(self._spread(turn, *EXCHANGES.sweep_period)),
             partner_payments=_partner_payments(style, rank / self.config.exchanges),
@@ -237,7 +237,9 @@ def _sweep(world: World, exchange: Exchange) -> None:
     sizes = _sweep_sizes(world, waiting)
     joined = np.where(world.rng.random(len(sizes)) < EXCHANGES.joined, exchange.hot, -1)
     payer = np.full(len(sizes), exchange.till.wallet)
-    world.orders.pay(payer, wallet=exchange.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=60)
+    world.orders.pay(
+        payer, wallet=exchange.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=EXCHANGES.sweep_hurry
+    )
 
 
 def _sweep_sizes(world: World, waiting: int) -> Array:
@@ -280,7 +282,8 @@ def _pay_queue(world: World, exchange: Exchange) -> None:
 def _refill(world: World, exchange: Exchange, wanted: int) -> None:
     """Fetch coins from cold storage when the hot wallet runs low, and bring back what is too much."""
     have = int(world.ledger.balance[exchange.hot])
-    if have < 2 * wanted:
-        world.orders.pay(exchange.cold, wallet=exchange.hot, value=2 * wanted + 10**7)
-    elif have > 60 * wanted + 10**10:
+    (few, spare), (many, much) = EXCHANGES.too_little, EXCHANGES.too_much
+    if have < few * wanted:
+        world.orders.pay(exchange.cold, wallet=exchange.hot, value=few * wanted + spare)
+    elif have > many * wanted + much:
         world.orders.pay(exchange.hot, wallet=exchange.cold, value=have // 2)

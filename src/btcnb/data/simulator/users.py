@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from btcnb.data.simulator.actors.services import Merchants
 from btcnb.data.simulator.config import SimulationConfig
 from btcnb.data.simulator.parameters import CHANGE_FRESH, MECHANISM_NUMBER, PROGRAM_NUMBER, PROGRAMS, Dial, numbers
+from btcnb.data.simulator.services import Merchants
 from btcnb.data.simulator.spending import NO_ADDRESS, OP_RETURN, PAYJOIN, SWEEP
 from btcnb.data.simulator.wallets import Registry, draw_user_programs, of_program
 from btcnb.data.simulator.world import AMOUNTS, World
@@ -23,8 +25,7 @@ class Users:
     """All private persons; user u is entity u and has wallet u, some a second one."""
 
     def __init__(self, config: SimulationConfig, rng: np.random.Generator, registry: Registry, dial: Dial) -> None:
-        number = config.users
-        self.number = number
+        number = self.number = config.users
         self.programs = draw_user_programs(rng, number)
         private = rng.random(number) < config.privacy_share
         shares = dict(USERS.privacy_programs)
@@ -32,37 +33,37 @@ class Users:
         shares["joinmarket-wrapped" if native else "joinmarket"] = 0.0
         chosen = rng.choice([PROGRAM_NUMBER[name] for name in shares], size=number, p=list(shares.values()))
         self.programs[private] = chosen[private]
-        activity = rng.pareto(1.6, number) + 0.3  # a few users make most of the payments
+        tail, least = USERS.activity
+        activity = rng.pareto(tail, number) + least
         self._cumulative = np.cumsum(activity) / activity.sum()
-        total = activity.sum()
+        self._weight = USERS.payments * (activity / activity.sum())
         careless = _careless(rng, self.programs, dial)
         for user in range(number):
-            program, weight = PROGRAMS[self.programs[user]].name, USERS.payments * float(activity[user] / total)
+            program, weight = PROGRAMS[self.programs[user]].name, float(self._weight[user])
             registry.newcomer("user", f"user {user}", program, weight=weight, mechanism=careless[user])
         self.second = np.full(number, -1, dtype=np.int64)
         self._more = np.flatnonzero(rng.random(number) < dial("second-wallet"))
         self._more_programs = draw_user_programs(rng, len(self._more))
-        self._activity = USERS.payments * activity / total
 
     def register_second(self, registry: Registry) -> None:
         """Second wallets come after everybody's first, so that wallet u stays user u's."""
         for user, program in zip(self._more.tolist(), self._more_programs.tolist(), strict=True):
-            self.second[user] = registry.wallet(
-                user, PROGRAMS[program].name, weight=USERS.second_used * float(self._activity[user])
-            )
+            weight = USERS.second_used * float(self._weight[user])
+            self.second[user] = registry.wallet(user, PROGRAMS[program].name, weight=weight)
 
     def members(self, program: str) -> Array:
         """Users who run a program (or a variant of it), shape (k,)."""
-        return np.flatnonzero(
-            np.isin(self.programs, [PROGRAM_NUMBER[name] for name in PROGRAM_NUMBER if name.startswith(program)])
-        )
+        variants = [number for name, number in PROGRAM_NUMBER.items() if name.startswith(program)]
+        return np.flatnonzero(np.isin(self.programs, variants))
 
     def settle(self, world: World) -> None:
+        """Coins from before the first block, in some of the wallets."""
         rng = world.rng
         wallets = np.append(np.arange(self.number), self.second[self._more])
-        coins = np.where(rng.random(len(wallets)) < 0.5, rng.integers(1, 4, len(wallets)), 0)
-        owners = np.repeat(wallets, coins)
-        world.endow(owners, world.money.payments(len(owners), scale=3.0))
+        fewest, most = USERS.first_coins
+        owning = rng.random(len(wallets)) < USERS.endowed
+        owners = np.repeat(wallets, np.where(owning, rng.integers(fewest, most + 1, len(wallets)), 0))
+        world.endow(owners, world.money.payments(len(owners), scale=USERS.first_coin))
 
     def draw(self, world: World, number: int) -> Array:
         """Users by activity, with repetition, shape (number,)."""
@@ -82,7 +83,8 @@ class Users:
         self._pay(world, merchants, active[rich], payer[rich], value[rich])
         self._run_low(world, active[~rich], payer[~rich], value[~rich])
         holders = rng.integers(self.number, size=rng.poisson(USERS.holders * size))
-        self._withdraw(world, holders, self.wallets(world, holders), world.money.payments(len(holders), scale=1.2))
+        wallet = self.wallets(world, holders)
+        world.withdraw(holders, wallet, NO_ADDRESS, world.money.payments(len(holders), scale=USERS.holding))
         self._transfer(world, self.draw(world, rng.poisson(USERS.exchange_transfers * size)))
         self._move_coins(world, rng.poisson(world.era.moves * size))
         self._import_keys(world, merchants, rng.poisson(world.dial("key-import") * size))
@@ -91,51 +93,40 @@ class Users:
         factor = {"several": world.era.batches}
         weights = np.array([weight * factor.get(name, 1.0) for name, weight in USERS.habits.items()])
         drawn = np.searchsorted(np.cumsum(weights) / weights.sum(), world.rng.random(len(payer)))
-        habit = np.array(list(USERS.habits))[drawn]
-        orders = world.orders
+        groups = {name: np.flatnonzero(drawn == place) for place, name in enumerate(USERS.habits)}
 
-        chosen = habit == "deposit"
-        wallet, address = world.deposits(user[chosen])
-        orders.pay(payer[chosen], wallet=wallet, address=address, value=value[chosen])
-        chosen = habit == "shop"
-        shops, addresses = merchants.checkout(world, int(chosen.sum()))
+        chosen = groups["deposit"]
+        _deposit(world, user[chosen], payer[chosen], value=value[chosen])
+        chosen = groups["shop"]
+        shops, addresses = merchants.checkout(world, len(chosen))
         self._pay_or_join(world, payer[chosen], shops, addresses, value[chosen])
-        chosen = habit == "friend"
-        friends = self.draw(world, int(chosen.sum()))
-        other = friends != user[chosen]
-        payee = self.wallets(world, friends[other])
-        self._pay_or_join(world, payer[chosen][other], payee, np.full(len(payee), NO_ADDRESS), value[chosen][other])
-        chosen = habit == "move"
-        orders.pay(payer[chosen], wallet=payer[chosen], value=0, mode=SWEEP, most_inputs=30)
-        chosen = habit == "cash_out"
-        wallet, address = world.deposits(user[chosen])
-        orders.pay(payer[chosen], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
-        self._pay_several(world, payer[habit == "several"], value[habit == "several"])
-        for one, amount in zip(payer[habit == "note"], value[habit == "note"], strict=True):
-            friend = self.draw(world, 1)
-            both = np.array([NO_ADDRESS, OP_RETURN])
-            orders.batch(int(one), np.append(friend, -1), both, np.array([amount, 0]))
+        chosen = groups["friend"]
+        friends = self.draw(world, len(chosen))
+        chosen, friends = chosen[friends != user[chosen]], friends[friends != user[chosen]]
+        payee = self.wallets(world, friends)
+        self._pay_or_join(world, payer[chosen], payee, np.full(len(payee), NO_ADDRESS), value[chosen])
+        chosen = groups["move"]
+        world.orders.pay(payer[chosen], wallet=payer[chosen], mode=SWEEP, most_inputs=USERS.swept)
+        chosen = groups["cash_out"]
+        _deposit(world, user[chosen], payer[chosen], mode=SWEEP, most_inputs=USERS.swept)
+        self._pay_several(world, payer[groups["several"]], value[groups["several"]])
+        both = np.array([NO_ADDRESS, OP_RETURN])
+        for one, amount in zip(payer[groups["note"]], value[groups["note"]], strict=True):
+            world.orders.batch(int(one), np.append(self.draw(world, 1), -1), both, np.array([amount, 0]))
 
     def _pay_or_join(self, world: World, payer: Array, payee: Array, address: Array, value: Array) -> None:
         """Payments to wallets; in a few, the payee adds a coin (PayJoin, BIP 78)."""
         willing = USERS.payjoin_payments * world.dial("payjoin")
-        join = (world.rng.random(len(payer)) < willing) & (world.ledger.book.wallet_keeper[payee] == payee)
-        alone = ~join
-        world.orders.pay(payer[alone], wallet=payee[alone], address=address[alone], value=value[alone])
-        world.orders.pay(
-            payer[join],
-            wallet=payee[join],
-            address=address[join],
-            value=value[join],
-            mode=PAYJOIN,
-            companion=payee[join],
-            mechanism=MECHANISM_NUMBER["payjoin"],
-        )
+        join = (world.rng.random(len(payer)) < willing) & (world.ledger.state.wallet_keeper[payee] == payee)
+        joint = {"mode": PAYJOIN, "companion": payee[join], "mechanism": MECHANISM_NUMBER["payjoin"]}
+        for some, how in ((~join, {}), (join, joint)):
+            world.orders.pay(payer[some], wallet=payee[some], address=address[some], value=value[some], **how)
 
     def _pay_several(self, world: World, payer: Array, value: Array) -> None:
         """One payment to a few people at once: `value` is shared between them."""
+        fewest, most = USERS.several_payees
         for wallet, amount in zip(payer, value, strict=True):
-            number = int(world.rng.integers(2, 6))
+            number = int(world.rng.integers(fewest, most + 1))
             share = np.maximum(amount // number, AMOUNTS.least)
             payees = self.draw(world, number)
             if world.ledger.balance[wallet] > number * share + USERS.reserve and (payees != wallet).all():
@@ -143,50 +134,42 @@ class Users:
 
     def _run_low(self, world: World, user: Array, payer: Array, value: Array) -> None:
         """Not enough coins: send what is left to the exchange, or ask the exchange for more."""
-        few = (world.ledger.balance[payer] > 2 * USERS.reserve) & (world.rng.random(len(user)) < 0.04)
-        wallet, address = world.deposits(user[few])
-        world.orders.pay(payer[few], wallet=wallet, address=address, mode=SWEEP, most_inputs=30)
-        more = (value[~few] * world.rng.uniform(1.2, 3.6, int((~few).sum()))).astype(np.int64)
-        self._withdraw(world, user[~few], payer[~few], more)
-
-    def _withdraw(self, world: World, user: Array, wallet: Array, value: Array) -> None:
-        """A request to the user's exchange."""
-        none = np.full(len(user), NO_ADDRESS)
-        world.withdrawals.append((world.customer_exchange[user], wallet, none, value))
+        few = (world.ledger.balance[payer] > 2 * USERS.reserve) & (world.rng.random(len(user)) < USERS.gives_up)
+        _deposit(world, user[few], payer[few], mode=SWEEP, most_inputs=USERS.swept)
+        least, most = USERS.withdrawal
+        more = (value[~few] * world.rng.uniform(least, most, int((~few).sum()))).astype(np.int64)
+        world.withdraw(user[~few], payer[~few], NO_ADDRESS, more)
 
     def _transfer(self, world: World, sender: Array) -> None:
         """From one customer's exchange to the deposit address of another customer elsewhere."""
         receiver = self.draw(world, len(sender))
         apart = world.customer_exchange[sender] != world.customer_exchange[receiver]
         sender, receiver = sender[apart], receiver[apart]
-        value = world.money.payments(len(sender), scale=2.0)
-        wallet, address = world.deposits(receiver)
-        world.withdrawals.append((world.customer_exchange[sender], wallet, address, value))
+        value = world.money.payments(len(sender), scale=USERS.transfer)
+        world.withdraw(sender, *world.deposits(receiver), value)
 
     def _move_coins(self, world: World, number: int) -> None:
         """Single coins sent whole: to a new address of one's own, or to the account at the exchange."""
         user = self.draw(world, int(number))
         payer = self.wallets(world, user)
-        home = world.rng.random(len(user)) < 0.5
+        home = world.rng.random(len(user)) < USERS.moves_home
         world.orders.pay(payer[home], wallet=payer[home], mode=SWEEP, most_inputs=1)
-        wallet, address = world.deposits(user[~home])
-        world.orders.pay(payer[~home], wallet=wallet, address=address, mode=SWEEP, most_inputs=1)
+        _deposit(world, user[~home], payer[~home], mode=SWEEP, most_inputs=1)
 
     def _import_keys(self, world: World, merchants: Merchants, number: int) -> None:
         """Somebody else's newest coin, whose key was bought, found or stolen, is swept together with one's own."""
-        taker = self.draw(world, int(number))
-        giver = self.draw(world, int(number))
+        taker, giver = self.draw(world, int(number)), self.draw(world, int(number))
         shop = merchants.wallet[world.rng.integers(len(merchants.wallet), size=int(number))]
-        giver = np.where(world.rng.random(int(number)) < 0.2, shop, giver)
-        other = giver != taker
-        world.orders.pay(
-            taker[other],
-            wallet=taker[other],
-            mode=SWEEP,
-            most_inputs=2,
-            companion=giver[other],
-            mechanism=MECHANISM_NUMBER["key-import"],
-        )
+        giver = np.where(world.rng.random(int(number)) < USERS.keys_of_shops, shop, giver)
+        taker, giver = taker[giver != taker], giver[giver != taker]
+        mechanism = MECHANISM_NUMBER["key-import"]
+        world.orders.pay(taker, wallet=taker, mode=SWEEP, most_inputs=2, companion=giver, mechanism=mechanism)
+
+
+def _deposit(world: World, user: Array, payer: Array, **how: Any) -> None:
+    """Payments from wallets of users to their accounts at the exchange."""
+    wallet, address = world.deposits(user)
+    world.orders.pay(payer, wallet=wallet, address=address, **how)
 
 
 def _careless(rng: np.random.Generator, programs: Array, dial: Dial) -> list[str]:

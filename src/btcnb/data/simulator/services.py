@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from btcnb.data.intervals import subsidy
 from btcnb.data.simulator.config import SimulationConfig
 from btcnb.data.simulator.parameters import Dial, Era, numbers
 from btcnb.data.simulator.spending import NO_ADDRESS, OP_RETURN, SWEEP
 from btcnb.data.simulator.wallets import Registry
-from btcnb.data.simulator.world import World, spread, subsidy
+from btcnb.data.simulator.world import NOBODY, World, spread
 
 Array = npt.NDArray[np.int64]
 
@@ -37,11 +38,8 @@ class Merchants:
         self.wallet = np.empty(number, dtype=np.int64)
         shops = int((self.style == "invoice").sum())
         processors = range(-(-round(dial("payment-processor") * shops) // MERCHANTS.clients))
-        known: dict[str, Any] = {
-            "weight": MERCHANTS.busy * MERCHANTS.clients / number,
-            "mechanism": "payment-processor",
-        }
-        made = [registry.newcomer("processor", f"processor {i}", "shop", **known) for i in processors]
+        how: dict[str, Any] = {"weight": MERCHANTS.busy * MERCHANTS.clients / number, "mechanism": "payment-processor"}
+        made = [registry.newcomer("processor", f"processor {i}", "shop", **how) for i in processors]
         self.processors = np.array(made, dtype=np.int64)
         self._settles = min(MERCHANTS.settles, config.largest_consolidation)
         self.clients: list[list[int]] = [[] for _ in self.processors]  # ranks of the shops of each processor
@@ -52,12 +50,12 @@ class Merchants:
             keeper = self._keeper(rank, rng, dial, tills)
             weight = 0.0 if keeper >= 0 else MERCHANTS.busy / (rank + 1)
             self.wallet[rank] = registry.newcomer(kind, f"{kind} {rank}", program, weight=weight, keeper=keeper)
-        popularity = 1.0 / np.arange(1, number + 1) ** 0.9
+        popularity = 1.0 / np.arange(1, number + 1) ** MERCHANTS.popularity
         self._cumulative = np.cumsum(popularity) / popularity.sum()
         # how many coins a merchant collects before forwarding them, long-tailed
-        most = config.largest_consolidation
+        most, (factor, less) = config.largest_consolidation, MERCHANTS.patience
         rarity = np.array([spread(rank, 0.0, 1.0, phase) for rank in range(number)])
-        self._patience = np.minimum(most, 4.0 * rarity**-MERCHANTS.patience_tail - 2.0).astype(np.int64)
+        self._patience = np.minimum(most, factor * rarity**-MERCHANTS.patience_tail - less).astype(np.int64)
         self._account = np.empty(0, dtype=np.int64)
         self._standing_address = np.empty(0, dtype=np.int64)
 
@@ -80,9 +78,10 @@ class Merchants:
         at = rng.integers(len(exchange_wallets), size=len(self.wallet))
         self._account = world.ledger.new_addresses(exchange_wallets[at])
         self._standing_address = world.ledger.new_addresses(self.wallet)
-        coins = np.where(self.style == "betting", 20, np.minimum(self._patience, 5))
+        of_betting, of_others = MERCHANTS.first_coins
+        coins = np.where(self.style == "betting", of_betting, np.minimum(self._patience, of_others))
         owners = np.repeat(self.wallet, coins)
-        world.endow(owners, world.money.payments(len(owners), scale=np.e))  # type: ignore[misc]  # mypy loses numpy.e without its cache
+        world.endow(owners, world.money.payments(len(owners), scale=MERCHANTS.first_coin))
 
     def checkout(self, world: World, number: int) -> tuple[Array, Array]:
         """Merchants that customers choose and the addresses they get, shapes (number,)."""
@@ -107,11 +106,12 @@ class Merchants:
             self._buy_supplies(world, int(rank))
         for processor, shops in zip(self.processors, self.clients, strict=True):
             self._settle_up(world, int(processor), shops)
-        betting = np.flatnonzero((self.style == "betting") & (coins > 8))
+        betting = np.flatnonzero((self.style == "betting") & (coins > MERCHANTS.betting_coins))
         if len(betting) and len(gamblers):
             site = self.wallet[betting[rng.integers(len(betting), size=len(gamblers))]]
-            value = np.minimum(world.money.payments(len(gamblers), scale=0.5), world.ledger.balance[site] // 4)
-            fine = value > 10_000
+            value = world.money.payments(len(gamblers), scale=MERCHANTS.prize)
+            value = np.minimum(value, world.ledger.balance[site] // MERCHANTS.prizes_in_hand)
+            fine = value > MERCHANTS.least_prize
             world.orders.pay(site[fine], wallet=gamblers[fine], value=value[fine])
 
     def _settle_up(self, world: World, processor: int, shops: list[int]) -> None:
@@ -119,7 +119,7 @@ class Merchants:
         coins = int(world.ledger.coins[processor])
         if coins < self._settles or not shops:
             return
-        each = int(0.9 * world.ledger.balance[processor] * self._settles / coins / len(shops))
+        each = int(MERCHANTS.settled * world.ledger.balance[processor] * self._settles / coins / len(shops))
         if each > MERCHANTS.least_supply:
             account, value = self._account[shops], np.full(len(shops), each)
             world.orders.batch(processor, np.full(len(shops), -1), account, value, least_inputs=self._settles)
@@ -131,7 +131,7 @@ class Merchants:
         )
         near = near[(near != rank) & (self.style[near] == "invoice")]
         supplier = world.rng.choice(near, min(MERCHANTS.suppliers, len(near)), replace=False)
-        budget = 0.8 * world.ledger.balance[self.wallet[rank]] * self._patience[rank]
+        budget = MERCHANTS.supplied * world.ledger.balance[self.wallet[rank]] * self._patience[rank]
         each = int(budget / world.ledger.coins[self.wallet[rank]] / max(1, len(supplier)))
         if len(supplier) and each > MERCHANTS.least_supply:
             world.orders.batch(
@@ -162,31 +162,29 @@ class Pools:
         """Coinbases of the hundred blocks before the first one mature one by one; miners join a pool."""
         self._address = world.ledger.receive_addresses(self.wallet)
         owner = self._lucky(world, POOLS.maturity)
-        reward = np.full(POOLS.maturity, subsidy(world.height))
-        extra = world.rng.integers(10**6, 5 * 10**7, POOLS.maturity)  # the fees of those blocks
+        reward = np.full(POOLS.maturity, int(subsidy(world.height)))
+        least, most = POOLS.earlier_fees
+        extra = world.rng.integers(least, most, POOLS.maturity)
         for coin in world.ledger.endow(self._address[owner], reward + extra):
             world.ledger.hold(int(coin))
             self._immature.append(int(coin))
-        each = max(10, world.config.users // (4 * len(self.wallet)))
+        least, apart = POOLS.miners
+        each = max(least, world.config.users // (apart * len(self.wallet)))
         for _ in self.wallet:
             miner = world.rng.choice(world.config.users, size=min(each, world.config.users), replace=False)
-            direct = world.rng.random(len(miner)) < 0.2  # paid straight to the account at an exchange
+            direct = world.rng.random(len(miner)) < POOLS.direct  # paid straight to the account at an exchange
             self._miners.append((miner, np.where(direct, world.customer_address[miner], NO_ADDRESS)))
 
     def mine(self, world: World) -> None:
         """Open the block: its coinbase stands first, with a value that `close` fills in."""
         pool = int(self._lucky(world, 1)[0])
-        tx = world.ledger.write(
-            np.zeros(0, dtype=np.int64),
-            np.array([self._address[pool], -1]),  # the second output commits to the witnesses
-            np.array([subsidy(world.height), 0]),
-            credit=False,
-        )
-        self._reserved = int(world.ledger.outputs_of(tx)[0])
+        addresses = np.array([self._address[pool], -1])  # the second output commits to the witnesses
+        made = world.ledger.write(NOBODY, addresses, np.array([int(subsidy(world.height)), 0]), credited=False)
+        self._reserved = int(made[0])
 
     def close(self, world: World, fees: int) -> None:
         """The block is full: the coinbase takes subsidy and fees, and the one a hundred blocks back matures."""
-        world.ledger.book.coin_value[self._reserved] += fees
+        world.ledger.state.coin_value[self._reserved] += fees
         self._immature.append(self._reserved)
         world.ledger.credit(self._immature.pop(0))
 
@@ -198,14 +196,15 @@ class Pools:
                 continue
             power = self._cumulative[rank] - (self._cumulative[rank - 1] if rank else 0.0)
             wanted = world.rng.poisson(POOLS.payouts * world.era.batches * size * period * power)
-            self._pay_out(world, rank, wallet, max(3, int(wanted)))
+            self._pay_out(world, rank, wallet, max(POOLS.least_paid, int(wanted)))
 
     def _pay_out(self, world: World, rank: int, wallet: int, wanted: int) -> None:
         """Share most of the balance among miners; long lists are split over a chain of transactions."""
         miner, address = self._miners[rank]
         chosen = world.rng.choice(len(miner), size=min(wanted, len(miner)), replace=False)
-        weight = world.rng.pareto(1.2, len(chosen)) + 0.1
-        value = np.floor(0.97 * world.ledger.balance[wallet] * weight / weight.sum()).astype(np.int64)
+        tail, least = POOLS.work
+        weight = world.rng.pareto(tail, len(chosen)) + least
+        value = np.floor(POOLS.paid_out * world.ledger.balance[wallet] * weight / weight.sum()).astype(np.int64)
         chosen, value = chosen[value > POOLS.least_payout], value[value > POOLS.least_payout]
         chunk = world.config.largest_batch
         for start in range(0, len(chosen), chunk):
@@ -224,8 +223,9 @@ class DataWriters:
         number, weight = DATA_WRITERS.anchors, era.anchors / DATA_WRITERS.anchors
         entities = [registry.entity("service", f"anchor {i}") for i in range(number)]
         self.anchors = np.array([registry.wallet(entity, "static", weight=weight) for entity in entities])
-        number = max(10, int(DATA_WRITERS.token_holders * config.users))
-        activity = rng.pareto(1.2, number) + 0.2
+        number = max(DATA_WRITERS.least_holders, int(DATA_WRITERS.token_holders * config.users))
+        tail, least = DATA_WRITERS.activity
+        activity = rng.pareto(tail, number) + least
         self._cumulative = np.cumsum(activity) / activity.sum()
         weights = (era.tokens * activity / activity.sum()).tolist()
         holders = [registry.newcomer("user", f"holder {i}", "token", weight=each) for i, each in enumerate(weights)]
@@ -233,14 +233,17 @@ class DataWriters:
 
     def settle(self, world: World) -> None:
         """The first coins of both."""
-        world.endow(np.repeat(self.anchors, 10), np.full(10 * len(self.anchors), 10**9))
-        world.endow(np.repeat(self.holders, 3), np.full(3 * len(self.holders), 2 * 10**7))
+        for wallets, (coins, value) in (
+            (self.anchors, DATA_WRITERS.anchor_coins),
+            (self.holders, DATA_WRITERS.holder_coins),
+        ):
+            world.endow(np.repeat(wallets, coins), np.full(coins * len(wallets), value))
 
     def plan(self, world: World) -> None:
         """Timestamps, with the rest back to the service; then tokens, from one standing address to another."""
         number = world.rng.poisson(world.era.anchors * world.busy)
         wallet = self.anchors[world.rng.integers(len(self.anchors), size=number)]
-        world.orders.pay(wallet, address=OP_RETURN, value=0, hurry=50)
+        world.orders.pay(wallet, address=OP_RETURN, hurry=DATA_WRITERS.anchor_hurry)
         number = int(world.rng.poisson(world.era.tokens * world.busy))
         sender, receiver = (np.searchsorted(self._cumulative, world.rng.random(number)) for _ in range(2))
         for one, other in zip(self.holders[sender], self.holders[receiver], strict=True):
