@@ -1,14 +1,45 @@
-"""Records of benchmarks as a table."""
+"""What computations cost: how often a call runs, how costs grow, and records of benchmarks as a table."""
 
 from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from btcnb.book.recorded import COLUMNS, partition_words, recorded_partitions, recorded_stages, whole_tree_costs
+from btcnb.book import costs
+from btcnb.book.costs import COLUMNS, exponent, measure, recorded_stages, whole_tree_costs
+
+
+def test_the_fastest_run_counts_and_all_are_run():
+    calls = []
+    cost = measure(lambda: calls.append(1), repeats=3)
+    assert len(calls) == 3 and 0 <= cost.seconds < 1
+
+
+def test_a_slow_call_runs_once(monkeypatch):
+    monkeypatch.setattr(costs, "SLOW", -1.0)
+    calls = []
+    measure(lambda: calls.append(1), repeats=5)
+    assert len(calls) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a high-water mark that can be reset")
+def test_memory_is_seen_although_it_was_given_back():
+    size = 60_000_000
+    assert 0.8 * size < measure(lambda: np.ones(size, dtype=np.uint8).sum(), repeats=2).extra_bytes < 2 * size
+
+
+def test_the_exponent_of_a_power_law():
+    n = np.array([800, 100, 200, 400])
+    assert exponent(n, 3e-6 * n.astype(float) ** 2) == pytest.approx(2)
+    assert exponent(n, [8, 1000, 2, 4]) == pytest.approx(1)  # the three largest sizes only
+    assert exponent(n, [8, 0, 0, 4]) == pytest.approx(1)  # a zero was below what can be measured
+    assert math.isnan(exponent(n, [1, 0, 0, 0])) and math.isnan(exponent([], []))
+
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "results" / "benchmarks"
 
@@ -33,32 +64,6 @@ def test_the_records_of_this_project_can_be_read():
     for name in ("linkage", "silhouette", "purity"):
         table = recorded_stages(json.loads((BENCHMARKS / f"{name}.json").read_text(encoding="utf-8")))
         assert len(table) and (table["seconds"] > 0).all() and not table["stage"].eq("total").any()
-
-
-def test_partitions_are_told_graph_by_graph_with_what_they_score():
-    scored = {"size": "big", "nodes": 90, "modularity": 0.7, "communities": 5, "purity": 0.6, "nmi": 0.5, "ari": 0.4}
-    runs = [
-        record("coarse", 2.0, **scored, method="igraph"),
-        record("total", 9.0, **scored, method="igraph"),
-        {"stage": "total", "size": "big", "method": "leidenalg", "error": "no result within 5 s"},
-        record("coarse", 1.0, **{**scored, "size": "small", "nodes": 9}, method="igraph"),
-    ]
-    table = recorded_partitions(runs)
-    assert table["graph"].tolist() == ["small", "big", "big"]
-    assert table["communities by"].tolist() == ["igraph", "igraph", "leidenalg"]
-    assert table["seconds"].tolist()[:2] == [1.0, 2.0] and math.isnan(table["seconds"][2])
-    assert table["nodes"].tolist() == [9, 90, 90] and math.isnan(table["DP"][2])
-    assert recorded_partitions(None).empty
-
-
-def test_words_compare_only_graphs_that_both_programs_finished():
-    scores = {"size": "g", "nodes": 9, "modularity": 0.7, "communities": 5, "purity": 0.6, "nmi": 0.5, "ari": 0.4}
-    ours = record("coarse", 2.0, **scores, method="igraph")
-    theirs = record("coarse", 50.0, **{**scores, "modularity": 0.69, "purity": 0.65}, method="leidenalg")
-    words = partition_words(recorded_partitions([ours, theirs]))
-    assert "igraph's way takes 2.0 s, leidenalg's 25 times as long; modularity is 0.700 and 0.690" in words
-    assert "DP by -0.050, NMI by +0.000, ARI by +0.000" in words
-    assert "No graph has been partitioned by both" in partition_words(recorded_partitions([ours]))
 
 
 def test_the_cost_of_a_whole_tree_is_continued_by_its_power_law() -> None:
