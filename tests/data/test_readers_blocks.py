@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import warnings
 import zipfile
 
@@ -11,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from embit.transaction import Transaction
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from raw_blocks import (
     COIN,
     G_X,
@@ -38,7 +38,7 @@ from raw_blocks import (
     undo_record,
 )
 
-from btcnb.data import SCRIPT_TYPES, MissingOutputsWarning, Source, load_graph, read_blocks
+from btcnb.data import SCRIPT_TYPES, MissingOutputsWarning, Source, Transactions, load_graph, read_blocks
 from btcnb.data.readers import (
     DroppedLinksWarning,
     RepeatedTransactionsWarning,
@@ -47,7 +47,7 @@ from btcnb.data.readers import (
     scripts,
     sniff,
 )
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import BtcnbError, DataError, ParameterError
 
 OUTSIDE = b"\x77" * 32  # a transaction that nobody has
 
@@ -140,17 +140,6 @@ def test_a_story_in_three_blocks(tmp_path):
     assert txs.source == str(tmp_path / "b")
 
 
-def test_another_parser_agrees(tmp_path, quiet):
-    txs = read_blocks(saved(tmp_path / "b", story()))
-    for row, raw in enumerate(tx.raw() for one in story() for tx in one.txs):
-        other = Transaction.read_from(io.BytesIO(raw))
-        assert other.txid().hex() == txs.transactions["hash"][row]
-        mine = txs.outputs[txs.outputs["tx"] == row]
-        assert [out.value for out in other.vout] == mine["value"].tolist()
-        for out, address in zip(other.vout, mine["address"], strict=True):
-            assert address < 0 or out.script_pubkey.address() == txs.addresses[address]
-
-
 def same(one, other) -> bool:
     tables = all(getattr(one, name).equals(getattr(other, name)) for name in ("transactions", "inputs", "outputs"))
     return tables and one.addresses.tolist() == other.addresses.tolist()
@@ -199,7 +188,7 @@ def test_however_the_blocks_lie_there(tmp_path, quiet):
     assert sniff(folders["txt"] / "0.txt") == "blocks"
 
 
-def test_heights_from_to(tmp_path, quiet):
+def test_heights_and_options(tmp_path, quiet):
     folder = saved(tmp_path / "b", story())
     assert read_blocks(folder, start=201).transactions["block_number"].unique().tolist() == [201, 202]
     assert read_blocks(folder, end=200).transactions["block_number"].unique().tolist() == [200]
@@ -211,6 +200,8 @@ def test_heights_from_to(tmp_path, quiet):
     for options in ({"impute": 1}, {"missing": "maybe"}, {"network": "lite"}):
         with pytest.raises(ParameterError):
             read_blocks(folder, **options)
+    with pytest.raises(DataError, match=r"1 of 3 inputs .* add the earlier blocks or the node's rev\*\.dat"):
+        read_blocks(folder, missing="error")
 
 
 # Whose coins -------------------------------------------------------------------------------------------------------
@@ -342,11 +333,6 @@ def test_imputed_values_by_hand(tmp_path, quiet):
     assert plain.inputs["value"].tolist() == [50 * COIN, 20 * COIN, -1, -1, -1, -1, 10, -1]
     part = txs.select(np.array([4, 6]))
     assert part.inputs["imputed"].tolist() == [False, True, True, True, True]
-
-
-def test_missing_can_be_an_error(tmp_path):
-    with pytest.raises(DataError, match=r"1 of 3 inputs .* add the earlier blocks or the node's rev\*\.dat"):
-        read_blocks(saved(tmp_path / "b", story()), missing="error")
 
 
 # Undo data ---------------------------------------------------------------------------------------------------------
@@ -649,3 +635,89 @@ def test_a_folder_of_blocks_is_a_source(tmp_path, quiet):
     graph = load_graph(source, "test")
     assert graph.num_nodes > 1
     assert isinstance(graph.nodes, pd.DataFrame)
+
+
+# Whatever bytes come in: a result, or an error of ours --------------------------------------------------------------
+
+noisy = pytest.mark.filterwarnings("ignore::UserWarning")
+often = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+PREVIOUS, MASK = OUTSIDE, bytes(range(1, 9))
+ONE = block(100, PREVIOUS)
+PAY = Tx(
+    (In(ONE.txs[0].id, 0, push(SIGNATURE, key(1))), In(PREVIOUS, 3, witness=(SIGNATURE, key(2)))),
+    ((COIN, p2tr(key(3))), (2 * COIN, p2wpkh(key(4))), (0, b"\x6a\x01x")),
+)
+TWO = block(101, ONE.id, PAY)
+COINS = [[(50 * COIN, p2pkh(key(1))), (3 * COIN, p2wpkh(key(2)))]]
+GOOD = {
+    "x.bin": TWO.raw(),
+    "x.hex": TWO.raw().hex().encode(),
+    "blk00000.dat": node_file([ONE, TWO]) + bytes(64),
+    "rev00000.dat": undo_record(ONE.previous, []) + undo_record(TWO.previous, COINS) + bytes(64),
+}
+
+
+def harmless(path) -> Transactions | None:
+    for call in (sniff, read_blocks):
+        try:
+            found = call(path)
+        except BtcnbError as error:
+            assert "\n" not in str(error)
+            found = None
+    return found
+
+
+def flipped(content: bytes, changes: list[tuple[float, int]], cut: float) -> bytes:
+    data = bytearray(content)
+    for place, value in changes:
+        data[int(place * (len(data) - 1))] = value
+    return bytes(data[: int(len(data) * cut)])
+
+
+changes = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), max_size=6)
+
+
+@pytest.mark.parametrize("name", GOOD)
+@often
+@given(changes=changes, cut=st.just(1.0) | st.floats(0, 1), mask=st.sampled_from([bytes(8), MASK]))
+@example(changes=[], cut=1.0, mask=MASK)
+@noisy
+def test_flipped_and_missing_bytes(tmp_path, name, changes, cut, mask):
+    files = {"blk00000.dat": GOOD["blk00000.dat"]} if name == "rev00000.dat" else {}
+    files[name] = flipped(GOOD[name], changes, cut)
+    in_node = name.endswith(".dat")
+    for file, content in files.items():
+        (tmp_path / file).write_bytes(masked(content, mask) if in_node else content)
+    (tmp_path / "xor.dat").write_bytes(mask) if in_node else None
+    found = harmless(tmp_path)
+    if in_node and name == "blk00000.dat" and not changes and cut == 1:
+        assert len(found) == 3
+    (tmp_path / "rev00000.dat").unlink(missing_ok=True)
+
+
+@often
+@given(st.sampled_from(list(GOOD)), st.binary(max_size=400))
+@example("blk00000.dat", b"")
+@example("x.bin", TWO.raw()[:80] + b"\xfe\xff\xff\xff\xff" + TWO.raw()[81:])
+@example("x.hex", b"zz")
+@noisy
+def test_any_bytes(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    harmless(tmp_path / name)
+    harmless(tmp_path)
+    (tmp_path / name).unlink()
+
+
+@often
+@given(st.data())
+@noisy
+def test_numbers_that_promise_too_much(tmp_path, data):
+    """A count or length in the middle of a block, replaced by a larger one, allocates nothing and is refused."""
+    raw = TWO.raw()
+    place = data.draw(st.integers(80, len(raw) - 1))
+    wide = data.draw(
+        st.sampled_from([b"\xfd\xff\xff", b"\xfe\xff\xff\xff\xff", b"\xff" * 9, b"\xff" + b"\xff" * 7 + b"\x7f"])
+    )
+    (tmp_path / "x.bin").write_bytes(raw[:place] + wide + raw[place + 1 :])
+    assert harmless(tmp_path / "x.bin") is None
+    (tmp_path / "x.bin").unlink()

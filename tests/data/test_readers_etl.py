@@ -256,12 +256,12 @@ def test_without_index_the_file_order_counts_and_the_coinbase_leads(tmp_path):
 
 def test_only_the_bare_minimum(tmp_path):
     rows = [
-        {"hash": "t1", "block_number": 5, "inputs": [], "outputs": [{"value": 7, "addresses": ["a"]}, {"value": 1}]},
+        {"hash": "t1", "block_number": 5, "inputs": [], "outputs": [{"value": 7, "addresses": "a"}, {"value": 1}]},
         {
             "hash": "t2",
             "block_number": 6,
             "inputs": [{"spent_transaction_hash": "t1", "spent_output_index": 0}],
-            "outputs": [{"value": 6, "script_hex": "6a01", "type": "nonstandard", "addresses": ["nonstandard9f"]}],
+            "outputs": [{"value": 6, "script_hex": "6a01", "type": "nonstandard", "addresses": "nonstandard9f"}],
         },
     ]
     saved(rows, tmp_path / "min.json")
@@ -275,6 +275,19 @@ def test_only_the_bare_minimum(tmp_path):
         assert txs.transactions["version"].tolist() == [1, 1]
         assert txs.outputs["address"].tolist() == [0, 1, -1]
         assert SCRIPT_TYPES[txs.outputs["script_type"].iloc[2]] == "nulldata"
+
+
+@pytest.mark.parametrize("flag", [True, None])
+def test_a_coinbase_may_spend_the_null_transaction(tmp_path, flag):
+    """So some exports write it; alone it has no inputs at all."""
+    null = {"index": 0, "spent_transaction_hash": "0" * 64, "spent_output_index": 2**32 - 1}
+    for inputs in ([null], []):
+        rows = [records(story(), tmp_path)[0] | {"inputs": inputs, "is_coinbase": flag}]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+        for path in (saved(rows, tmp_path / "t.json"), tmp_path / "t.parquet"):
+            txs = read_etl(path)
+            assert txs.transactions["is_coinbase"].tolist() == [True]
+            assert not len(txs.inputs)
 
 
 def test_a_raw_export_without_previous_outputs_is_reported_once(tmp_path):
@@ -339,6 +352,19 @@ def put(row, path, value):
         (put(4, ["outputs", 0, "value"], 8 * BTC), "pays out 800000000 satoshi and takes in 700000000"),
         (put(1, ["hash"], None), "line 2: hash"),
         (put(2, ["index"], 1), "out of chain order"),
+        (put(1, ["inputs", 0, "spent_output_index"], 2**32), "spent_output_index: row 0 holds 4294967296"),
+        (put(1, ["outputs", 0, "value"], 21 * 10**14 + 1), "outputs.value: row 1 holds 2100000000000001"),
+        (put(0, ["block_timestamp"], float("inf")), "'inf' is not a time"),
+        (put(0, ["block_timestamp"], 2**32), "block_timestamp: row 0 holds 4294967296"),
+        (put(0, ["block_timestamp"], -5), "block_timestamp: row 0 holds -5"),
+        (put(0, ["is_coinbase"], []), "is neither true nor false"),
+        (put(1, ["is_coinbase"], True), "line 2: is_coinbase: is true, but the transaction spends others"),
+        (put(0, ["hash"], ["x"]), "hash: ['x'] stands where text belongs"),
+        (put(1, ["outputs", 0, "type"], ["x"]), "outputs[0].type"),
+        (put(1, ["outputs", 0, "addresses"], [["x"]]), "is no list of texts"),
+        (put(1, ["outputs", 0, "addresses"], {"a": 1, "b": 2}), "is no list of texts"),
+        (put(1, ["outputs", 0, "addresses"], 7), "is no list of texts"),
+        (put(1, ["outputs", 0, "addresses"], ["\ud800"]), "addresses: holds text that is no Unicode"),
     ],
 )
 def test_broken_fields_are_named_with_file_line_and_field(tmp_path, change, message):

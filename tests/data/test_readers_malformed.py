@@ -5,12 +5,8 @@ from __future__ import annotations
 import functools
 import gzip
 import json
-import logging
-import socket
-import threading
 import time
 import zipfile
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +32,7 @@ from btcnb.data import (
     write_etl,
     write_release,
 )
-from btcnb.data.readers import READERS, RepeatedTransactionsWarning, files, node, sniff
+from btcnb.data.readers import READERS, RepeatedTransactionsWarning, files, sniff
 from btcnb.errors import BtcnbError, DataError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -282,47 +278,6 @@ def test_odd_arguments(tmp_path, value):
 # The gate ---------------------------------------------------------------------------------------------------------
 
 
-def put(path, value):
-    def change(rows):
-        return changed(rows, path, value)
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (put((1, "inputs", 0, "spent_output_index"), 2**32), "spent_output_index: row 0 holds 4294967296"),
-        (put((2, "outputs", 0, "value"), 21 * 10**14 + 1), "outputs.value: row 3 holds 2100000000000001"),
-        (put((2, "outputs", 0, "value"), 2**62), "outputs.value"),
-        (put((2, "outputs", 0, "value"), 2**63), "is not a whole number"),
-        (put((0, "block_timestamp"), float("inf")), "'inf' is not a time"),
-        (put((0, "block_timestamp"), 2**32), "block_timestamp: row 0 holds 4294967296"),
-        (put((0, "block_timestamp"), -5), "block_timestamp: row 0 holds -5"),
-        (put((0, "is_coinbase"), []), "is neither true nor false"),
-        (put((0, "hash"), ["x"]), "hash: ['x'] stands where text belongs"),
-        (put((1, "outputs", 0, "type"), ["x"]), "outputs[0].type"),
-        (put((1, "outputs", 0, "addresses"), [["x"]]), "is no list of texts"),
-        (put((1, "outputs", 0, "addresses"), ["\ud800"]), "addresses: holds text that is no Unicode"),
-    ],
-)
-def test_what_no_chain_holds_is_refused(tmp_path, change, message):
-    (tmp_path / "t.json").write_text("".join(json.dumps(row) + "\n" for row in change(ROWS)))
-    with pytest.raises(DataError) as error:
-        read_etl(tmp_path / "t.json")
-    assert message in str(error.value)
-
-
-@pytest.mark.parametrize("form", ["json", "parquet"])
-def test_one_text_is_one_address(tmp_path, form):
-    rows = [
-        {"hash": "t", "block_number": 1, "outputs": [{"value": 7, "addresses": "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"}]}
-    ]
-    (tmp_path / "t.json").write_text(json.dumps(rows))
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    assert read_etl(tmp_path / f"t.{form}").addresses.tolist() == ["1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"]
-
-
 def test_amounts_that_overflow_when_counted_in_satoshi_are_refused(tmp_path):
     row = {"hash": "t", "block_number": 1, "outputs": [{"value": 2**40, "addresses": ["a"]}]}
     for rows in ([row], [changed(row, ("outputs", 0, "value"), 2**40 + 1), {**row, "hash": "u"}]):
@@ -380,14 +335,6 @@ def test_a_coinbase_has_no_inputs_and_addresses_are_text():
             Transactions.checked(txs.transactions, txs.inputs, txs.outputs, odd)
 
 
-@pytest.mark.parametrize("form", ["json", "parquet"])
-def test_only_coinbases(tmp_path, form):
-    rows = [ROWS[0] | {"inputs": []}]
-    (tmp_path / "t.json").write_text(json.dumps(rows))
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
-    assert len(read_etl(tmp_path / f"t.{form}").inputs) == 0
-
-
 def test_a_sidecar_without_source_and_deep_json(tmp_path):
     path = write_etl(story(), tmp_path / "t.jsonl")
     sidecar = tmp_path / "t.jsonl.truth.json.gz"
@@ -426,36 +373,6 @@ def test_an_output_outside_the_table_is_spent_once(tmp_path):
     assert read_dumplings(tmp_path / "x.txt").inputs["value"].tolist() == [7, 7]
 
 
-@pytest.mark.parametrize("value", [False, 0, [], {}, float("nan"), 7])
-def test_an_address_in_a_block_is_text(tmp_path, value):
-    path = (0, "tx", 0, "vout", 0, "scriptPubKey", "address")
-    (tmp_path / "b.json").write_text(json.dumps(changed(BLOCKS, path, value)))
-    with pytest.raises(DataError, match=r"scriptPubKey\.address: .* is not a valid string"):
-        read_bitcoin_core(tmp_path / "b.json")
-
-
-@pytest.mark.parametrize("value", [False, 0, {}, 7, {"a": 1, "b": 2}])
-def test_addresses_of_an_export_are_texts(tmp_path, value):
-    (tmp_path / "t.jsonl").write_text(json.dumps(changed(ROWS[0], ("outputs", 0, "addresses"), value)))
-    with pytest.raises(DataError, match="is no list of texts"):
-        read_etl(tmp_path / "t.jsonl")
-
-
-def test_a_coinbase_that_spends_is_refused(tmp_path):
-    """Its inputs are not dropped in silence; the null transaction that some exports let it spend counts for nothing."""
-    rows = changed(ROWS, (1, "is_coinbase"), True)
-    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(DataError, match="line 2: is_coinbase: is true, but the transaction spends others"):
-        read_etl(tmp_path / "t.jsonl")
-    null = {"index": 0, "spent_transaction_hash": "0" * 64, "spent_output_index": 2**32 - 1}
-    for flag in (True, None):
-        row = ROWS[0] | {"inputs": [null], "is_coinbase": flag}
-        (tmp_path / "t.jsonl").write_text(json.dumps(row))
-        txs = read_etl(tmp_path / "t.jsonl")
-        assert txs.transactions["is_coinbase"].tolist() == [True]
-        assert not len(txs.inputs)
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -488,43 +405,6 @@ def test_a_node_without_cluster_has_no_label():
     for strange in (7, -1):
         with pytest.raises(DataError, match=f"edges.b: row 0 holds {strange}"):
             AddressGraph(one.nodes, one.edges.assign(b=strange), one.clusters).edge_index()
-
-
-@pytest.mark.parametrize(
-    ("file", "old", "new", "message"),
-    [
-        ("clusters.csv", "3,2", "3,", "clusters.alias: row 3 is empty, NaN or infinite"),
-        ("clusters.csv", "3,2", "3,inf", "clusters.alias: row 3 is empty, NaN or infinite"),
-        ("edges.csv", "\n0,1,6,", "\n0,1,inf,", r"edges.reveal: row 0 is infinite \(inf\)"),
-    ],
-)
-def test_a_release_with_holes_is_refused(tmp_path, file, old, new, message):
-    folder = write_release(graph(), tmp_path / "g")
-    (folder / "meta.json").unlink()
-    text = (folder / file).read_text()
-    assert old in text
-    (folder / file).write_text(text.replace(old, new))
-    with pytest.raises(DataError, match=message):
-        read_release(folder)
-
-
-@pytest.mark.parametrize("alias", [2**63, 2**64 + 1, "1.5", "1e30"])
-def test_an_alias_is_never_rounded_nor_does_its_sign_turn(tmp_path, alias):
-    folder = write_release(graph(), tmp_path / "g")
-    text = (folder / "clusters.csv").read_text()
-    assert "3,2" in text
-    (folder / "clusters.csv").write_text(text.replace("3,2", f"3,{alias}"))
-    with pytest.raises(DataError, match=r"clusters\.csv"):
-        read_release(folder)
-
-
-@pytest.mark.parametrize("keep", range(1, 30))
-def test_a_table_cut_anywhere_is_refused(tmp_path, keep):
-    folder = write_release(graph(), tmp_path / "g")
-    nodes = folder / "nodes.csv"
-    nodes.write_bytes(nodes.read_bytes()[:-keep])
-    with pytest.raises(DataError, match=r"nodes\.csv"):
-        read_release(folder)
 
 
 # Faults of our own --------------------------------------------------------------------------------------------------
@@ -573,15 +453,6 @@ def test_what_grows_too_much_is_refused_while_it_grows(tmp_path, monkeypatch):
         read_etl(bomb)
 
 
-def test_a_zip_of_many_is_counted_as_a_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MAX_PLAIN", 1_000_000)
-    with zipfile.ZipFile(tmp_path / "z.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for number in range(5):
-            archive.writestr(f"{number}.txt", b"0" * 900_000)
-    with pytest.raises(DataError, match="zip: would grow"):
-        read_dumplings(tmp_path / "z.zip")
-
-
 def test_few_bytes_of_parquet_that_stand_for_very_many_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "MAX_PLAIN", 100_000)
     rows = 2_000_000
@@ -597,154 +468,6 @@ def test_names_in_an_archive_become_plain_text(tmp_path):
     txs = read_dumplings(tmp_path / "z.zip")
     assert txs.transactions["file"].tolist() == ["a [31m <svg onload=x>"]  # the page escapes it
     assert Transactions.checked(txs.transactions, txs.inputs, txs.outputs, txs.addresses, source="a\nb").source == "a b"
-
-
-# A node -----------------------------------------------------------------------------------------------------------
-
-SECRET = "s3cr3t"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        f"http://bob:{SECRET}/x@127.0.0.1:1",
-        f"http://bob:{SECRET}#x@127.0.0.1:1",
-        f"http://bob:{SECRET}?x@127.0.0.1:1",
-        f"http://bob:12{SECRET}@",
-        f"HTTP:/bob:{SECRET}@127.0.0.1:1",
-        f"bob:{SECRET}@127.0.0.1:1",
-        f"//bob:{SECRET}@127.0.0.1:1",
-        f"ftp://bob:{SECRET}@127.0.0.1:1",
-        f"http://bob:{SECRET}@127.0.0.1:port",
-        f"http://bob:{SECRET}@127.0.0.1:99999999",
-        f"http://bob:{SECRET}@[::1",
-        f"http://bob:{SECRET}@a..b",
-        f"http://bob:{SECRET}@a b",
-        f"http://bob:{SECRET}@",
-    ],
-)
-def test_a_malformed_address_is_refused_at_once_and_never_shown(url, caplog, monkeypatch):
-    caplog.set_level(logging.DEBUG)
-    for waiting in ("socket.socket.connect", "socket.getaddrinfo", "time.sleep"):  # neither tried nor tried again
-        monkeypatch.setattr(waiting, lambda *args, waiting=waiting, **options: pytest.fail(f"{waiting} was called"))
-    for call in (read_bitcoin_core, Node, Node.at, read_etl, sniff, read_release, read_dumplings):
-        with pytest.raises(BtcnbError) as error:
-            call(url)
-        seen = [error.value, error.value.__cause__, error.value.__context__]
-        assert SECRET not in f"{seen!r} {[str(one) for one in seen]} {caplog.text}"
-    with pytest.raises(BtcnbError) as error:
-        read_bitcoin_core(Path(url))
-    assert SECRET not in str(error.value)
-
-
-@pytest.mark.parametrize("url", [f"Http://bob:{SECRET}@127.0.0.1:1", f"  http://bob:{SECRET}@127.0.0.1:1 "])
-def test_an_oddly_written_address_is_understood(url, caplog, monkeypatch):
-    caplog.set_level(logging.DEBUG)
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    assert (Node(url).url, Node(url).user, Node(url).password) == ("http://127.0.0.1:1", "bob", SECRET)
-    with pytest.raises(DataError, match=r"http://127.0.0.1:1: getblockcount: no answer") as error:
-        read_bitcoin_core(url)
-    seen = [error.value, error.value.__cause__, error.value.__context__]
-    assert SECRET not in f"{seen!r} {[str(one) for one in seen]} {caplog.text} {Node(url)!r}"
-
-
-@contextmanager
-def talking(*answers: bytes, drip: float = 0.0):
-    """A server that says each answer in turn (the last one for ever), byte by byte with pauses where it drips."""
-    server = socket.create_server(("127.0.0.1", 0))
-    stop = threading.Event()
-
-    def serve() -> None:
-        number = 0
-        while not stop.is_set():
-            try:
-                connection, _ = server.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(2**16)
-                answer = answers[min(number, len(answers) - 1)]
-                number += 1
-                try:
-                    for byte in [answer[i : i + 1] for i in range(len(answer))] if drip else [answer]:
-                        connection.sendall(byte)
-                        if stop.wait(drip):
-                            return
-                except OSError:
-                    pass
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-    finally:
-        stop.set()
-        server.close()
-
-
-def http(body: object, status: int = 200) -> bytes:
-    text = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (status, len(text)) + text
-
-
-@pytest.mark.parametrize("answer", [http({"result": "x" * 500}), b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 90])
-def test_a_dripping_node_does_not_outlast_the_timeout(answer):
-    with talking(answer, drip=0.05) as url:
-        start = time.monotonic()
-        with pytest.raises(DataError, match=r"no whole answer within 0.5 seconds"):
-            read_bitcoin_core(Node(url, timeout=0.5))
-        assert time.monotonic() - start < 0.05 * len(answer)  # sooner than the whole answer would have dripped in
-
-
-HASH = "0" * 63 + "5"
-ONE = [{"id": 0, "result": HASH, "error": None}]
-
-
-@pytest.mark.parametrize(
-    "answers",
-    [
-        [{"result": None, "error": None}],
-        [{"result": None, "error": {"code": -8, "message": "no"}}],
-        [{"result": None, "error": "no"}],
-        [{"result": 2**63, "error": None}],
-        [{"result": "7"}],
-        [{"result": -1}],
-        [[]],
-        [7],
-        [b"[" * 100_000],
-        [b"\xff\xfe"],
-        [{"result": 0}, []],
-        [{"result": 0}, [{"id": 1, "result": HASH}]],
-        [{"result": 0}, [{"id": 0, "result": None}]],
-        [{"result": 0}, [{"id": 0, "result": 7}]],
-        [{"result": 0}, [{"id": [], "result": HASH}]],
-        [{"result": 0}, [7]],
-        [{"result": 0}, {"result": HASH}],
-        [{"result": 0}, [{"id": 0, "error": {"code": -1, "message": "no"}}]],
-        [{"result": 0}, ONE, {"result": None}],
-        [{"result": 0}, ONE, {"result": "text"}],
-        [{"result": 0}, ONE, {"result": {"hash": "other"}}],
-        [{"result": 0}, ONE, {"result": {"hash": HASH}}],
-        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 2**63, "time": 1, "tx": []}}],
-        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 0, "time": 2**63, "tx": BLOCKS[0]["tx"]}}],
-        [{"result": 0}, ONE, {"result": {"hash": HASH, "height": 0, "time": 1, "tx": [{"vin": None}]}}],
-    ],
-)
-def test_strange_answers_are_one_clear_error(answers, tmp_path, monkeypatch):
-    monkeypatch.setattr(node, "RETRIES", 1)
-    monkeypatch.setattr(node, "BACKOFF", 0)
-    with talking(*map(http, answers)) as url, pytest.raises(DataError) as error:
-        read_bitcoin_core(Node(url, timeout=5), cache=tmp_path / "cache")
-    assert "\n" not in str(error.value)
-    assert not list(tmp_path.rglob("*.part"))
-
-
-@often
-@given(odd)
-def test_any_answer(monkeypatch, value):
-    monkeypatch.setattr(node, "RETRIES", 0)
-    with talking(http({"result": value}), http(value)) as url:
-        harmless(read_bitcoin_core, Node(url, timeout=5))
 
 
 # Which reader -----------------------------------------------------------------------------------------------------
