@@ -18,7 +18,7 @@ def _with(mark: str) -> list[str]:
     return [page for page in pages.chapters() if pages.HTML.exists() and mark in pages.text(page)]
 
 
-@pytest.mark.parametrize("page", _with('class="btcnb-slider"') + _with('class="btcnb-dendrogram"'))
+@pytest.mark.parametrize("page", _with('btcnb-slider"') + _with('btcnb-dendrogram"'))
 def test_a_figure_with_a_slider_answers_to_keys_and_to_the_mouse(page: str, site: str, browser: Any) -> None:
     visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
@@ -40,7 +40,7 @@ def test_a_figure_with_a_slider_answers_to_keys_and_to_the_mouse(page: str, site
     assert visit.errors == []
 
 
-@pytest.mark.parametrize("page", _with('class="btcnb-clusters"'))
+@pytest.mark.parametrize("page", _with('btcnb-clusters"'))
 def test_clusters_are_chosen_by_key_and_by_mouse(page: str, site: str, browser: Any) -> None:
     visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
@@ -59,7 +59,7 @@ def test_clusters_are_chosen_by_key_and_by_mouse(page: str, site: str, browser: 
     visit.close()
 
 
-@pytest.mark.parametrize("page", _with('class="btcnb-board"'))
+@pytest.mark.parametrize("page", _with('btcnb-board"'))
 def test_the_scoreboard_is_filtered_by_key_and_by_mouse(page: str, site: str, browser: Any) -> None:
     visit = pages.Visit(browser, site, mathematics=False)
     tab = visit.open(f"{page}.html")
