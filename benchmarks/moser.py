@@ -33,9 +33,17 @@ from btcnb import book
 from btcnb.data import Source, Transactions, attach_labels, load_transactions
 from btcnb.data.change_votes import multi_input_clusters, services_together
 from btcnb.data.readers.blocks import read_blocks
-from btcnb.experiments.change_forest import ForestConfig, OutputRows, fit_forest, labelled_rows, scored, train_forest
+from btcnb.experiments.change_forest import (
+    TEACHERS,
+    ForestConfig,
+    OutputRows,
+    fit_forest,
+    labelled_rows,
+    row_scores,
+    train_forest,
+)
 from btcnb.experiments.moser import change_decisions, moser_merges
-from btcnb.experiments.moser_measure import TEACHERS, counted, forest_numbers, pooled_scores, vote_numbers
+from btcnb.experiments.moser_measure import counted, forest_numbers, pooled_scores, vote_numbers
 from btcnb.store.keys import commit
 
 BLOCKS, LABELS = "mainnet-blocks", "labels/btc_labels.csv.gz"
@@ -104,7 +112,7 @@ def lines(txs: Transactions, labels: Path) -> Iterator[Line]:
         source = Source.of("simulated", size="quick", seed=world)
         chains = (load_transactions(source, role, sampled=False) for role in TEACHERS)
         forest = train_forest(chains, ForestConfig(seed=world))
-        yield "simulated forest", world, scored(rows.y, forest.full.predict_proba(rows.X)[:, 1])._asdict()
+        yield "simulated forest", world, row_scores(rows.y, forest.full.predict_proba(rows.X)[:, 1])._asdict()
     yield "clusters", 0, clusters(txs, labels, rows)
 
 

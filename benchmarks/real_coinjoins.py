@@ -40,7 +40,8 @@ from btcnb.data.readers.assemble import MissingOutputsWarning
 from btcnb.data.readers.files import MISSHAPEN, reading
 from btcnb.data.transactions import Piece, Truth
 from btcnb.errors import DataError
-from btcnb.experiments.coinjoin import Apart, Mix, apart, engine, fits, short_name, surroundings
+from btcnb.experiments.coinjoin import Apart, Mix, apart, inputs_of, surroundings
+from btcnb.experiments.coinjoin_trial import engine, fits, short_name
 from btcnb.experiments.local import HEURISTICS
 from btcnb.experiments.recipe import Recipe
 from btcnb.experiments.repulsion import coinjoin_graph
@@ -249,13 +250,6 @@ def _marked(kind: str, archive: str, protocol: str, txs: Transactions, mixes: In
     order = np.argsort(time, kind="stable")
     alone = int((~several).sum())
     return Chain(kind, archive, protocol, txs, mixes[order][several[order]], kind != REAL, alone)
-
-
-def inputs_of(txs: Transactions, transactions: IntArray) -> list[IntArray]:
-    """Distinct known input addresses of each transaction."""
-    start, address = txs.input_offsets(), txs.inputs["address"].to_numpy(dtype=np.int64)
-    spent = [np.unique(address[start[tx] : start[tx + 1]]) for tx in transactions.tolist()]
-    return [each[each >= 0] for each in spent]
 
 
 MOST = 30

@@ -86,7 +86,7 @@ def test_halves_that_are_not_wanted_are_not_judged_and_change_nothing() -> None:
 
 
 def test_surroundings_that_are_too_large_have_a_line_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 3)
+    monkeypatch.setattr("btcnb.experiments.coinjoin_trial.MOST_ADDRESSES", 3)
     found = judged(model(), Chain(REAL, "x", "wasabi2", story(), np.array([0, 2]), False))
     assert found["too_large"].tolist() == [1, 1] and found["coinjoins"].tolist() == [0, 0]
     assert found["TN"].isna().all()

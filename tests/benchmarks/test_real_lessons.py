@@ -86,7 +86,7 @@ def test_wallets_known_or_not_only_real_lists_teach() -> None:
 
 
 def test_surroundings_that_are_too_large_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 3)
+    monkeypatch.setattr("btcnb.experiments.coinjoin_trial.MOST_ADDRESSES", 3)
     given = lesson([listed()], CONFIG, most=10)
     assert (len(given.teaching), len(given.steering), given.too_large) == (0, 0, 6)
 

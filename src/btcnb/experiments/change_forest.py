@@ -12,15 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score, roc_curve
-from sklearn.model_selection import GroupShuffleSplit
+from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
-from btcnb import gates
+from btcnb.configuration import Real, Whole, configuration
 from btcnb.data import Transactions
 from btcnb.data.change_votes import (
     HEURISTICS,
@@ -42,32 +43,29 @@ BoolArray = npt.NDArray[np.bool_]
 PUBLISHED_UNIVERSAL_THRESHOLD = 0.9977
 """Where the universal forest has the false-positive rate that the full one has at 0.99, in the original study."""
 FOLDS = 5
+TEACHERS = ("train1", "train2", "train3", "valid")
+"""Roles whose whole intervals teach the forest."""
 
 
-@dataclass(frozen=True)
+Count = Annotated[Whole, Field(ge=1, le=100_000)]
+
+
+@configuration
 class ForestConfig:
     """Settings of the two forests and of their use; defaults are the published ones."""
 
-    trees: int = 100
-    max_features: int = 7
+    trees: Count = 100
+    max_features: Count = 7
     """inputs tried at a split of the full forest"""
-    universal_features: int = 6
+    universal_features: Count = 6
     """inputs tried at a split of the universal forest"""
-    min_samples_split: int = 20
-    min_samples_leaf: int = 10
-    positive: float = 0.99
+    min_samples_split: Annotated[Whole, Field(ge=2, le=100_000)] = 20
+    min_samples_leaf: Count = 10
+    positive: Annotated[Real, Field(ge=0.5, lt=1)] = 0.99
     """an output is change above this probability (full forest)"""
-    negative: float = 0.01
+    negative: Annotated[Real, Field(ge=0, le=0.5)] = 0.01
     """below this probability it is not, and a cannot-link says so"""
-    seed: int = 1337
-
-    def __post_init__(self) -> None:
-        for name in ("trees", "max_features", "universal_features", "min_samples_leaf"):
-            gates.whole(name, getattr(self, name), "[1, 100000]")
-        gates.whole("min_samples_split", self.min_samples_split, "[2, 100000]")
-        gates.whole("seed", self.seed, "[0, 2147483647]")
-        gates.real("positive", self.positive, "[0.5, 1)")
-        gates.real("negative", self.negative, "[0, 0.5]")
+    seed: Annotated[Whole, Field(ge=0, lt=2**31)] = 1337
 
     def classifier(self, full: bool = True) -> RandomForestClassifier:
         """An unfitted forest of scikit-learn, on one thread."""
@@ -157,8 +155,7 @@ class ChangeForest:
 
         The full forest speaks where both outputs are spent in the data, the universal one elsewhere.
         """
-        gates.instance("txs", txs, Transactions)
-        X = output_rows(txs, gates.instance("votes", votes, ChangeVotes))
+        X = output_rows(txs, votes)
         spent = np.repeat(votes.both_spent, 2)
         found = np.full(len(X), np.nan)
         for rows, forest, chosen in (
@@ -181,15 +178,13 @@ def train_forest(
 
     both_spent: as in `revealed_change`
     """
-    several = [chains] if isinstance(chains, Transactions) else gates.items("chains", chains)
-    if not several:
-        raise DataError("chains", "transactions", "there are none", "give one chain at least")
+    several = [chains] if isinstance(chains, Transactions) else chains
     return fit_forest(gathered([revealed_rows(txs, both_spent) for txs in several]), config)
 
 
 def fit_forest(rows: OutputRows, config: ForestConfig | None = None) -> ChangeForest:
     """Fit both forests on known rows; both classes are needed. The universal one skips rows that it has no vote in."""
-    settings = ForestConfig() if config is None else gates.instance("config", config, ForestConfig)
+    settings = config or ForestConfig()
     usable = has_vote(rows.X, UNIVERSAL)
     for name, part in (("votes", rows), ("universal votes", rows.of(usable))):
         if len(np.unique(part.y)) < 2:
@@ -228,8 +223,6 @@ def fold_probabilities(rows: OutputRows, config: ForestConfig, full: bool = True
 
     Rows that the universal forest has no vote in get 0.5.
     """
-    from sklearn.model_selection import GroupKFold
-
     use = np.ones(len(rows), dtype=bool) if full else has_vote(rows.X, UNIVERSAL)
     X: Any = rows.X if full else universal(rows.X)
     number = min(FOLDS, len(np.unique(rows.group[use])))
@@ -273,11 +266,8 @@ class HeldOut(NamedTuple):
     scores: dict[str, Scores]
 
 
-def scored(y: npt.NDArray[np.bool_], score: FloatArray, above: float = OPERATING) -> Scores:
+def row_scores(y: npt.NDArray[np.bool_], score: FloatArray, above: float = OPERATING) -> Scores:
     """Scores of rows in pairs: rows 2k and 2k+1 are the outputs of one transaction; score in [0, 1]."""
-    y, score = gates.array("y", y, 1).astype(bool), gates.array("score", score, 1)
-    if len(y) != len(score) or len(y) % 2:
-        raise DataError("score", "shape", f"{len(score)} scores of {len(y)} rows", "give two rows a transaction")
     if len(np.unique(y)) < 2:
         nothing = float("nan")
         return Scores(nothing, nothing, nothing, nothing, nothing, len(y))
@@ -306,8 +296,6 @@ def split(
 
     grouped: by cluster of the senders, the fair way; False: transaction by transaction
     """
-    gates.flag("grouped", grouped), gates.real("share", share, "(0, 1)")
-    seed = gates.whole("seed", seed, "[0, 2147483647]")
     groups = rows.group if grouped else np.repeat(np.arange(rows.transactions), 2)
     number = len(np.unique(groups))
     if number < 2:
@@ -325,14 +313,16 @@ def held_out(
 
     short: also the universal forest, fitted and scored on rows with a universal vote; it says 1/2 of the others
     """
-    settings = ForestConfig() if config is None else gates.instance("config", config, ForestConfig)
+    settings = config or ForestConfig()
     train, test = split(rows, seed, grouped)
     full = settings.classifier().fit(rows.X[train], rows.y[train]).predict_proba(rows.X[test])[:, 1]
     found = {"forest": full, "majority": majority(rows.X[test])}
-    if gates.flag("short", short):
+    if short:
         found["universal"] = _universal(rows, settings, train, test)
     y = rows.y[test]
-    return HeldOut(train, test, y, found, {name: scored(y, value, settings.positive) for name, value in found.items()})
+    return HeldOut(
+        train, test, y, found, {name: row_scores(y, value, settings.positive) for name, value in found.items()}
+    )
 
 
 def _universal(rows: OutputRows, config: ForestConfig, train: IntArray, test: IntArray) -> FloatArray:
@@ -360,9 +350,7 @@ def concave_bound(fpr: FloatArray, tpr: FloatArray) -> float:
     Accuracy is (TPR + 1 − FPR) / 2. Between two points the curve cannot rise above the right one, and right of the last
     point it rises no faster than between the last two.
     """
-    x, y = (gates.array(name, value, 1).astype(np.float64) for name, value in (("fpr", fpr), ("tpr", tpr)))
-    if len(x) < 2 or len(x) != len(y) or (np.diff(x) <= 0).any():
-        raise DataError("fpr", "points", f"{len(x)} points", "give two or more, from left to right")
+    x, y = np.asarray(fpr), np.asarray(tpr)
     slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
     reach = min(x[-1] + (1 - y[-1]) / slope, 1.0) if slope > 0 else x[-1]  # where the line meets 1
     beyond = [y[-1] + slope * (at - x[-1]) - at for at in (x[-1], reach)]

@@ -13,14 +13,25 @@ detected, detected.PROTOCOL    % of CoinJoins that the published rules recognise
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from btcnb.data import Transactions, heuristic_clusters, load_transactions
 from btcnb.data.coinjoin import detect_coinjoins
 from btcnb.data.judging.entity_pairs import interval_config
-from btcnb.errors import DataError
-from btcnb.experiments.coinjoin import PAPER_WIDTH, PER_PROTOCOL, PROTOCOLS, draw_mixes, surroundings, transfers
+from btcnb.experiments.coinjoin import (
+    PAPER_WIDTH,
+    PER_PROTOCOL,
+    PROTOCOLS,
+    draw_mixes,
+    inputs_of,
+    known_mixes,
+    owners,
+    surroundings,
+)
 from btcnb.experiments.pairs import Numbers
 from btcnb.experiments.recipe import Job
 from btcnb.experiments.repulsion import (
@@ -36,28 +47,29 @@ from btcnb.experiments.repulsion import (
 from btcnb.experiments.stages import TRAINING, StageTimer
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def mixing_economy(job: Job) -> Numbers:
     """The judged economy of a job: no encoder plays a part."""
-    laps, source = StageTimer(), job.recipe.source
-    with laps("graphs"):
+    timer, source = StageTimer(), job.recipe.source
+    with timer("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
         teachers = list(teaching_chains(source, (*TRAINING, *STEERING)))
-    with laps("economy"):
+    with timer("economy"):
         judged = JUDGED.get(source.size, PER_PROTOCOL)
         numbers = owner_numbers(txs) | edge_numbers(txs) | shared(txs, teachers)
         others = 3 * TEACHING.get(source.size, PAPER_TEACHING)
         numbers |= leakage(txs, judged, others, job.seed, width_of(source))
-    return numbers | laps.record() | {"data": txs.fingerprint()}
+    return numbers | timer.record() | {"data": txs.fingerprint()}
 
 
 def owner_numbers(txs: Transactions) -> Numbers:
     """Input pairs of one owner, and what the published rules recognise, over all CoinJoins of the chain."""
-    known, owner = _told(txs)
+    known, owner = known_mixes(txs), owners(txs)
     drawn = draw_mixes(txs, per_protocol=len(txs), sets=1)
     share, own, pairs = [], 0, 0
-    for inputs in _inputs_of(txs, drawn.transactions):
+    for inputs in inputs_of(txs, drawn.transactions):
         size = np.unique(owner[inputs], return_counts=True)[1]
         mine, all_ = int((size * (size - 1) // 2).sum()), len(inputs) * (len(inputs) - 1) // 2
         share.append(100 * mine / all_)
@@ -79,8 +91,7 @@ def owner_numbers(txs: Transactions) -> Numbers:
 
 def edge_numbers(txs: Transactions) -> Numbers:
     """Transfers of CoinJoins beside those of other transactions: within owners, and across clusters."""
-    known, owner = _told(txs)
-    mixes = np.isin(known, PROTOCOLS)
+    owner, mixes = owners(txs), np.isin(known_mixes(txs), PROTOCOLS)
     clusters = heuristic_clusters(txs, config=interval_config(txs))
     numbers: Numbers = {}
     for name, chosen in (("coinjoin", mixes), ("others", ~mixes)):
@@ -93,7 +104,7 @@ def leakage(txs: Transactions, judged: int, others: int, seed: int = 0, width: i
     """What separate CoinJoins of one economy share: inputs of `judged` CoinJoins of each protocol that lie in the
     surroundings of `others` more of each protocol, and owners of those inputs. Where a protocol has fewer than both
     together, the judged ones come first."""
-    _, owner = _told(txs)
+    owner = owners(txs)
     first = draw_mixes(txs, judged, 1, seed).transactions
     rest = draw_mixes(txs, judged + others, 1, seed + 1)
     kept = [rest.transactions[(rest.protocol == name) & ~np.isin(rest.transactions, first)] for name in PROTOCOLS]
@@ -101,7 +112,7 @@ def leakage(txs: Transactions, judged: int, others: int, seed: int = 0, width: i
     seen = np.zeros(txs.num_addresses, dtype=bool)
     for mix in surroundings(txs, other, seed, width=width):
         seen[mix.piece.addresses] = True
-    mine = np.unique(np.concatenate(_inputs_of(txs, first)))
+    mine = np.unique(np.concatenate(inputs_of(txs, first)))
     people = np.unique(owner[mine])
     return {
         "leak.inputs": float(100 * seen[mine].mean()),
@@ -112,29 +123,45 @@ def leakage(txs: Transactions, judged: int, others: int, seed: int = 0, width: i
 
 def shared(txs: Transactions, others: list[Transactions]) -> Numbers:
     """What a chain has in common with others: transactions, addresses, and owners (through their addresses)."""
-    numbers: Numbers = {"shared.transactions": 0, "shared.addresses": 0, "shared.owners": 0}
-    mine, hashes = set(txs.addresses.tolist()), set(txs.transactions["hash"])
-    _, owner = _told(txs)
-    place = {address: i for i, address in enumerate(txs.addresses.tolist())}
-    people: set[int] = set()
-    for other in others:
-        both = mine & set(other.addresses.tolist())
-        numbers["shared.transactions"] += len(hashes & set(other.transactions["hash"]))  # type: ignore[operator]
-        numbers["shared.addresses"] += len(both)  # type: ignore[operator]
-        people |= {int(owner[place[address]]) for address in both}
-    return numbers | {"shared.owners": len(people)}
+    hashes, addresses = pd.Index(txs.transactions["hash"]), pd.Index(txs.addresses)
+    common = [addresses.isin(other.addresses) for other in others]
+    people = np.concatenate([owners(txs)[both] for both in common])
+    return {
+        "shared.transactions": sum(int(hashes.isin(other.transactions["hash"]).sum()) for other in others),
+        "shared.addresses": sum(int(both.sum()) for both in common),
+        "shared.owners": len(np.unique(people)),
+    }
 
 
-def _inputs_of(txs: Transactions, transactions: IntArray) -> list[IntArray]:
-    """Distinct known input addresses of each transaction."""
-    start, address = txs.input_offsets(), txs.inputs["address"].to_numpy(dtype=np.int64)
-    spent = [np.unique(address[start[tx] : start[tx + 1]]) for tx in transactions.tolist()]
-    return [each[each >= 0] for each in spent]
+class Transfers(NamedTuple):
+    """Transfers from an input address to another output address, counted once in each transaction."""
+
+    all: int
+    within: int  # both addresses bear one label
+
+    @property
+    def homophily(self) -> float:
+        """The share that stays within; NaN without any transfer."""
+        return self.within / self.all if self.all else float("nan")
 
 
-def _told(txs: Transactions) -> tuple[npt.NDArray[np.str_], IntArray]:
-    """Which CoinJoin each transaction is, "" for none; and the owner of each address."""
-    truth = txs.truth
-    if truth is None or truth.coinjoin is None:
-        raise DataError(txs.source, "truth.coinjoin", "is missing", "simulate, or tell which transactions are mixes")
-    return np.asarray(truth.coinjoin, dtype=str), truth.owner
+def transfers(txs: Transactions, labels: IntArray, chosen: BoolArray) -> Transfers:
+    """Count the transfers of the chosen transactions (T,) by one label per address (A,); negative labels are unknown,
+    and transfers from or to them are not counted. Change that comes back to its own address is no edge, so no transfer.
+    """
+    sides = [_distinct(table, labels, chosen) for table in (txs.inputs, txs.outputs)]
+    both = sides[0].merge(sides[1], on=["tx", "address"])  # an address on both sides
+    senders, receivers = (side.groupby("tx").size().reindex(range(len(txs)), fill_value=0) for side in sides)
+    pairs = int((senders * receivers).sum()) - len(both)
+    by_label = [side.groupby(["tx", "label"]).size().rename(name) for side, name in zip(sides, "ab", strict=True)]
+    joined = pd.concat(by_label, axis=1, join="inner")
+    return Transfers(pairs, int((joined["a"] * joined["b"]).sum()) - len(both))
+
+
+def _distinct(table: pd.DataFrame, label: IntArray, chosen: BoolArray) -> pd.DataFrame:
+    """Distinct (tx, address) of chosen transactions with known labels, and the label."""
+    tx, address = (table[name].to_numpy(dtype=np.int64) for name in ("tx", "address"))
+    keep = (address >= 0) & np.asarray(chosen, dtype=bool)[tx]
+    keep[keep] = label[address[keep]] >= 0
+    found = pd.DataFrame({"tx": tx[keep], "address": address[keep]}).drop_duplicates()
+    return found.assign(label=label[found["address"].to_numpy()])

@@ -20,10 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from btcnb import gates
 from btcnb.cluster import (
     CUTS,
-    LINKAGES,
     ClusterConfig,
     coarse_partition,
     cut_forest,
@@ -64,6 +62,7 @@ class Local(NamedTuple):
     labels: dict[str, IntArray]  # by name: `heuristics`, `gnn.LINKAGE.CUT`, `hybrid.LINKAGE.CUT`, see `names`
     rows: FloatArray  # (A, d) unit rows; zero rows have the direction that they share
     zero_rows: int
+    x: FloatArray  # (A, F) features, scaled within the piece
 
 
 @dataclass(frozen=True)
@@ -81,23 +80,10 @@ class LocalGraphs:
     refined_by: tuple[str, str] = ("average", "silhouette")
     """linkage and cut by which the further clusterings are refined"""
 
-    def __post_init__(self) -> None:
-        gates.instance("model", self.model, Encoder)
-        gates.function("heuristics", self.heuristics)
-        if self.price_usd is not None:
-            gates.real("price_usd", self.price_usd, "(0, inf)")
-        for name in (*gates.items("linkages", self.linkages), self.refined_by[0]):
-            gates.choice("linkage", name, LINKAGES)
-        for name in (*gates.items("cuts", self.cuts), self.refined_by[1]):
-            gates.choice("cut", name, CUTS)
-        for name, clusters in self.further.items():
-            gates.text("a clustering's name", name)
-            gates.function(f"the clustering {name}", clusters)
-
     def names(self) -> tuple[str, ...]:
         """Every clustering that a piece gets."""
-        ways = [f"{kind}.{linkage}.{cut}" for kind in (GNN, HYBRID) for linkage in self.linkages for cut in self.cuts]
-        return (HEURISTICS, *ways, *(name for each in self.further for name in (each, f"hybrid_on_{each}")))
+        names = [f"{kind}.{linkage}.{cut}" for kind in (GNN, HYBRID) for linkage in self.linkages for cut in self.cuts]
+        return (HEURISTICS, *names, *(name for each in self.further for name in (each, f"hybrid_on_{each}")))
 
     def run(self, pieces: Iterable[Transactions]) -> Iterator[Local]:
         """The pieces, in their order, with all their clusterings."""
@@ -108,7 +94,8 @@ class LocalGraphs:
             for (txs, labels, graph), start in zip(group, first.tolist(), strict=True):
                 embedded, zero_rows = _with_directions(rows[start : start + graph.num_nodes])
                 matrix = DistanceMatrix(embedded, reuse=matrix)
-                yield self._clustered(txs, labels, embedded, zero_rows, matrix)
+                found = self._clustered(txs, labels, matrix)
+                yield Local(txs, found, np.asarray(embedded, dtype=np.float32), zero_rows, graph.x.numpy())
 
     def _groups(self, pieces: Iterable[Transactions]) -> Iterator[list[tuple[Transactions, IntArray, PreparedGraph]]]:
         """Pieces with their heuristic clusters and graphs, so many at a time as are embedded at once."""
@@ -142,21 +129,18 @@ class LocalGraphs:
             return self.price_usd
         return price_near(int(txs.transactions["block_number"].iloc[0]))
 
-    def _clustered(
-        self, txs: Transactions, labels: IntArray, rows: FloatArray, zero_rows: int, matrix: DistanceMatrix
-    ) -> Local:
+    def _clustered(self, txs: Transactions, labels: IntArray, matrix: DistanceMatrix) -> dict[str, IntArray]:
         found: dict[str, IntArray] = {HEURISTICS: labels}
-        ways = {GNN: {linkage: whole_cuts(matrix, linkage, self.cuts) for linkage in self.linkages}}
-        ways[HYBRID] = {linkage: inner_cuts(matrix, labels, linkage, self.cuts) for linkage in self.linkages}
-        for kind, by_linkage in ways.items():
+        trees = {GNN: {linkage: whole_cuts(matrix, linkage, self.cuts) for linkage in self.linkages}}
+        trees[HYBRID] = {linkage: inner_cuts(matrix, labels, linkage, self.cuts) for linkage in self.linkages}
+        for kind, by_linkage in trees.items():
             for linkage, by_cut in by_linkage.items():
                 found |= {f"{kind}.{linkage}.{cut}": flat for cut, flat in by_cut.items()}
+        linkage, cut = self.refined_by
         for name, clusters in self.further.items():
-            base = clusters(txs)
-            linkage, cut = self.refined_by
-            found[name] = base
-            found[f"hybrid_on_{name}"] = inner_cuts(matrix, base, linkage, (cut,))[cut]
-        return Local(txs, found, np.asarray(rows, dtype=np.float32), zero_rows)
+            found[name] = clusters(txs)
+            found[f"hybrid_on_{name}"] = inner_cuts(matrix, found[name], linkage, (cut,))[cut]
+        return found
 
 
 def _with_directions(embedded: FloatArray) -> tuple[FloatArray, int]:
@@ -202,7 +186,7 @@ def price_and_rules(txs: Transactions, price_usd: float | None = None) -> tuple[
     As graphs that encoders are trained on have it: a price that is given counts, else the paper's where the chain
     begins in one of its intervals. Without a price the heuristics take their default, and features have no dollars.
     """
-    blocks = gates.instance("txs", txs, Transactions).transactions["block_number"]
+    blocks = txs.transactions["block_number"]
     if price_usd is None and len(blocks):
         price_usd = price_near(int(blocks.iloc[0]))
     return price_usd, HeuristicConfig() if price_usd is None else HeuristicConfig(price_usd=price_usd)

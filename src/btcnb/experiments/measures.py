@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,7 @@ from btcnb.experiments.moser_measure import moser
 from btcnb.experiments.pairs import entity, entity_table
 from btcnb.experiments.quality import quality, refinement_numbers
 from btcnb.experiments.recipe import COMMUNITIES, NO_EMBEDDING, Job, Recipe, baseline
-from btcnb.experiments.repulsion import (
-    mixing,
-    mixing_repelled,
-    mixing_without_joinmarket,
-    mixing_without_whirlpool,
-)
+from btcnb.experiments.repulsion import mixing
 from btcnb.experiments.stages import StageTimer, coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer_both, transfer_real, transfer_side_by_side, transfer_simulated
 from btcnb.experiments.whole_tree import whole_tree_numbers
@@ -107,9 +103,9 @@ MEASURES: dict[str, Callable[[Job], Numbers]] = {
     "entity": entity,
     "entity_table": entity_table,
     "mixing": mixing,
-    "mixing_repelled": mixing_repelled,
-    "mixing_without_joinmarket": mixing_without_joinmarket,
-    "mixing_without_whirlpool": mixing_without_whirlpool,
+    "mixing_repelled": partial(mixing, repulsion=True),
+    "mixing_without_joinmarket": partial(mixing, repulsion=True, without="joinmarket"),
+    "mixing_without_whirlpool": partial(mixing, repulsion=True, without="whirlpool"),
     "mixing_economy": mixing_economy,
 }
 """What can be measured. A new measurement is a function of a job and a line here."""

@@ -11,15 +11,14 @@ surely no change puts a cannot-link between the two; merges are taken in the ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb import gates
-from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters
+from btcnb.data import Transactions, heuristic_clusters, load_transactions
 from btcnb.data.change_votes import (
     ChangeVotes,
     change_votes,
@@ -32,16 +31,24 @@ from btcnb.data.change_votes import (
     true_change,
 )
 from btcnb.data.components import components
-from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics, pair_counts
+from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.data.judging.owners import against_owners
-from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.change_forest import ChangeForest
-from btcnb.paper import balanced_accuracy, macro_f1
+from btcnb.errors import DataError
+from btcnb.experiments.change_forest import TEACHERS, ChangeForest, ForestConfig, train_forest
+from btcnb.experiments.local import Clusters
+from btcnb.experiments.recipe import Recipe
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 How = Literal["constrained", "naive"]
+Numbers = dict[str, float]
+
+THRESHOLDS = (0.5, 0.7, 0.9, 0.95, 0.99, 0.995)
+CONFUSED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+"""Shares of decisions that are turned round, to see what wrong merges do."""
+CONFUSED_NUMBERS = ("largest", "swallowed", "most_owners", "precision")
+CLUSTER_NUMBERS = ("largest", "in_collapsed", "most_owners", "precision", "recall")
 
 
 class ChangeDecisions(NamedTuple):
@@ -57,8 +64,6 @@ class ChangeDecisions(NamedTuple):
     def local(self, transactions: IntArray) -> ChangeDecisions:
         """The decisions on some transactions, renumbered 0, 1, … in the order of `transactions` (ascending ids)."""
         ids = np.asarray(transactions, dtype=np.int64)
-        if (np.diff(ids) <= 0).any():
-            raise ParameterError("transactions must be ids in ascending order, none of them twice.")
         place = np.searchsorted(ids, self.tx)
         inside = place < len(ids)
         inside[inside] = ids[place[inside]] == self.tx[inside]
@@ -73,7 +78,7 @@ class ChangeDecisions(NamedTuple):
 
     def above(self, threshold: float) -> ChangeDecisions:
         """The same probabilities decided at another threshold, for both forests alike."""
-        over = self.probability > gates.real("threshold", threshold, "[0.5, 1)")
+        over = self.probability > threshold
         change = np.where(over.sum(axis=1) == 1, over.argmax(axis=1), -1).astype(np.int64)
         return self._replace(change=change)
 
@@ -94,8 +99,7 @@ def change_decisions(txs: Transactions, forest: ChangeForest, votes: ChangeVotes
 
     votes: of `txs`, where they are at hand
     """
-    gates.instance("forest", forest, ChangeForest)
-    votes = change_votes(txs) if votes is None else gates.instance("votes", votes, ChangeVotes)
+    votes = change_votes(txs) if votes is None else votes
     probability = forest.probabilities(txs, votes)
     spoken = np.isfinite(probability).all(axis=1)
     probability, full = probability[spoken], votes.both_spent[spoken]
@@ -139,12 +143,8 @@ def moser_merges(
     how: How = "constrained",
 ) -> MoserClusters:
     """`moser_clusters`, and how many merges were done, were not needed, and were blocked."""
-    gates.instance("txs", txs, Transactions)
-    gates.choice("how", how, get_args(How))
     found = change_decisions(txs, forest) if decisions is None else decisions
     clusters = multi_input_clusters(txs) if base is None else np.asarray(base, dtype=np.int64)
-    if len(clusters) != txs.num_addresses:
-        raise ParameterError(f"base has {len(clusters)} labels, but there are {txs.num_addresses} addresses.")
     own, outputs, counts = _targets(txs, found, clusters)
     size = int(clusters.max()) + 1 if len(clusters) else 0
     merge = (found.change >= 0) & (own >= 0)
@@ -175,13 +175,25 @@ def _targets(
     return np.where(unknown | known, -1, own), outputs, counts
 
 
-Numbers = dict[str, float]
+def moser_on(recipe: Recipe, chain: Transactions) -> Clusters:
+    """A function from pieces of `chain` to one label per address; the forest is taught by the recipe's source."""
+    teachers = [load_transactions(recipe.source, role, sampled=False) for role in TEACHERS]
+    forest = train_forest(teachers, ForestConfig(seed=recipe.train.seed))
+    decisions = change_decisions(chain, forest)
+    place = pd.Index(chain.transactions["hash"])
+    if not place.is_unique:  # two coinbases of the first years have the hashes of earlier ones
+        twice = place[place.duplicated()][0]
+        raise DataError(chain.source, "transactions.hash", f"{twice} occurs twice", "leave the later one out")
 
-THRESHOLDS = (0.5, 0.7, 0.9, 0.95, 0.99, 0.995)
-CONFUSED = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-"""Shares of decisions that are turned round, to see what wrong merges do."""
-CONFUSED_NUMBERS = ("largest", "swallowed", "most_owners", "precision")
-CLUSTER_NUMBERS = ("largest", "in_collapsed", "most_owners", "precision", "recall")
+    def clusters(local: Transactions) -> IntArray:
+        hashes = local.transactions["hash"]
+        ids = place.get_indexer(pd.Index(hashes)).astype(np.int64)
+        if (ids < 0).any():
+            problem = f"{hashes.iloc[int((ids < 0).argmax())]} is not in the chain that was judged"
+            raise DataError(local.source, "transactions", problem, "cut the piece out of that chain")
+        return moser_clusters(local, forest, decisions=decisions.local(ids))
+
+    return clusters
 
 
 def right_merges(txs: Transactions, decisions: ChangeDecisions) -> Numbers:
@@ -227,8 +239,7 @@ def compared_clusters(
 
 def cluster_numbers(txs: Transactions, base: IntArray, labels: IntArray) -> Numbers:
     """A partition against owners, and how many named services have their home in one cluster of it."""
-    owner = _owner(txs)
-    found = against_owners(labels, owner)
+    found = against_owners(labels, txs.truth.owner)  # type: ignore[union-attr]
     together = services_together(txs, base, labels)
     return {name: found[name] for name in CLUSTER_NUMBERS} | {
         "clusters": found["clusters"],
@@ -243,8 +254,7 @@ def confused(decisions: ChangeDecisions, share: float, seed: int = 0) -> ChangeD
     A forest that is sure and wrong says both: it merges the wrong address, and its cannot-link stands where the merge
     should be.
     """
-    gates.real("share", share, "[0, 1]")
-    rng = np.random.default_rng(gates.whole("seed", seed, "[0, 2147483647]"))
+    rng = np.random.default_rng(seed)
     turned = (rng.random(len(decisions.change)) < share) & (decisions.change >= 0)
     return decisions._replace(
         change=np.where(turned, 1 - decisions.change, decisions.change),
@@ -281,85 +291,3 @@ def confusion_sweep(
 def _confused_numbers(txs: Transactions, base: IntArray, made: MoserClusters) -> Numbers:
     numbers = cluster_numbers(txs, base, made.labels)
     return {name: numbers[name] for name in CONFUSED_NUMBERS} | {"blocked": float(made.counts.get("blocked", 0))}
-
-
-Clustering = Callable[[EntityGraph], IntArray]
-
-
-def entity_scores(
-    txs: Transactions, clusterings: Mapping[str, Clustering], transactions: int = 200, draws: int = 5, seed: int = 0
-) -> dict[str, Numbers]:
-    """The paper's test with entity labels for several clusterings on the same local graphs and pairs.
-
-    Numbers are shares: TP, FP, FN, TN of all pairs of all draws, bACC, F1; `graphs` and `pairs` are counts.
-    """
-    counts = {name: np.zeros(4, dtype=np.int64) for name in clusterings}
-    graphs = 0
-    for graph in entity_graphs(txs, transactions=transactions, draws=draws, seed=seed):
-        graphs += 1
-        for name, make in clusterings.items():
-            labels = make(graph)
-            counts[name] += sum(pair_counts(labels, *drawn) for drawn in zip(graph.pairs, graph.same, strict=True))
-    return {name: _pair_numbers(found) | {"graphs": graphs} for name, found in counts.items()}
-
-
-def entity_clusterings(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, Clustering]:
-    """Heuristics, common inputs and Möser–Narayanan on local graphs; `moser` decides on change in the whole chain (as a
-    table of votes made beforehand does), `moser_local` sees nothing but the local transactions."""
-    heuristics = local_heuristics(txs)
-    return {
-        "heuristics": lambda graph: heuristics(graph.txs),
-        "common": lambda graph: multi_input_clusters(graph.txs),
-        "moser": lambda graph: moser_clusters(graph.txs, forest, decisions=decisions.local(graph.transactions)),
-        "moser_local": lambda graph: moser_clusters(graph.txs, forest),
-    }
-
-
-def coinjoin_clusters(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, IntArray]:
-    """The heuristics and Möser–Narayanan without any detector of CoinJoins, and both with it (`guarded`)."""
-    config = interval_config(txs)
-    open_ = HeuristicConfig(price_usd=config.price_usd, exclude_coinjoins=False)
-    base = heuristic_clusters(txs, rules=("common_input",), config=open_)
-    return {
-        "heuristics": heuristic_clusters(txs, config=open_),
-        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
-        "guarded_heuristics": heuristic_clusters(txs, config=config),
-        "guarded_moser": moser_clusters(txs, forest, decisions=decisions),
-    }
-
-
-def kept_apart(txs: Transactions, labels: IntArray) -> float:
-    """Of the pairs of input addresses of true CoinJoins with two owners, the share in two clusters; NaN of none."""
-    mixes = None if txs.truth is None else txs.truth.coinjoin
-    if mixes is None:
-        raise DataError(txs.source, "truth.coinjoin", "is missing", "simulate, or tell which transactions are mixes")
-    owner, address, tx = _owner(txs), txs.inputs["address"].to_numpy(), txs.inputs["tx"].to_numpy()
-    rows = (np.asarray(mixes, dtype=object) != "")[tx] & (address >= 0)
-    rows[rows] = owner[address[rows]] >= 0
-    table = pd.DataFrame({"tx": tx[rows], "address": address[rows]}).drop_duplicates()
-    table = table.assign(owner=owner[table["address"]], label=labels[table["address"]])
-    every, owned, joined, both = (
-        _pairs(table.groupby(columns).size())
-        for columns in (["tx"], ["tx", "owner"], ["tx", "label"], ["tx", "owner", "label"])
-    )
-    return 1 - (joined - both) / (every - owned) if every > owned else float("nan")
-
-
-def _pairs(sizes: pd.Series[int]) -> float:
-    count = sizes.to_numpy(dtype=np.float64)
-    return float((count * (count - 1) / 2).sum())
-
-
-def _pair_numbers(counts: IntArray) -> Numbers:
-    total = float(counts.sum())
-    if not total:
-        return dict.fromkeys(("TP", "FP", "FN", "TN", "bACC", "F1"), float("nan")) | {"pairs": 0.0}
-    share = dict(zip(("TP", "FP", "FN", "TN"), (counts / total).tolist(), strict=True))
-    percent = [100 * value for value in share.values()]
-    return share | {"bACC": balanced_accuracy(*percent) / 100, "F1": macro_f1(*percent) / 100, "pairs": total}
-
-
-def _owner(txs: Transactions) -> IntArray:
-    if txs.truth is None:
-        raise DataError(txs.source, "truth", "is missing", "simulate, or attach owners")
-    return txs.truth.owner

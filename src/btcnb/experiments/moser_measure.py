@@ -1,8 +1,12 @@
-"""Votes of several chains counted together, and how their rates rank beside the published ones."""
+"""One world measured: Möser and Narayanan's votes, forest and clusters, as a sweep runs it.
+
+The forest learns from the economies train1, train2, train3 and valid, whole intervals of them, and works on test, an
+economy with other transactions, addresses and owners.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
 
-from btcnb import gates
-from btcnb.data import Transactions, load_transactions
+from btcnb.data import HeuristicConfig, Transactions, heuristic_clusters, load_transactions
 from btcnb.data.change_votes import (
     HEURISTICS,
     UNIVERSAL,
@@ -26,8 +29,11 @@ from btcnb.data.change_votes import (
     true_change,
     vote_scores,
 )
+from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics
 from btcnb.experiments.change_forest import (
     FPR_POINTS,
+    TEACHERS,
+    ChangeForest,
     ForestConfig,
     HeldOut,
     OutputRows,
@@ -35,21 +41,21 @@ from btcnb.experiments.change_forest import (
     gathered,
     held_out,
     labelled_rows,
-    scored,
+    row_scores,
     tpr_at,
 )
+from btcnb.experiments.coinjoin import known_mixes, owners
 from btcnb.experiments.moser import (
+    ChangeDecisions,
     change_decisions,
     cluster_numbers,
-    coinjoin_clusters,
     compared_clusters,
     confusion_sweep,
-    entity_clusterings,
-    entity_scores,
-    kept_apart,
+    moser_clusters,
     moser_merges,
     threshold_sweep,
 )
+from btcnb.experiments.pairs import DrawnPairs, Numbers, counts_by_draw, pair_scores
 from btcnb.experiments.recipe import Job
 from btcnb.experiments.stages import StageTimer
 
@@ -74,7 +80,6 @@ def pooled_scores(chains: Sequence[Counted]) -> pd.DataFrame:
     comparable: coverage of the remaining transactions, as it compares with the published one: of universal heuristics
         over all of them, of fingerprints over those with both outputs spent (94 % of the published count have)
     """
-    gates.items("chains", chains)
     starts = np.cumsum([0] + [_length(each) for each in chains])
     votes = ChangeVotes(
         np.concatenate([each.votes.tx + start for each, start in zip(chains, starts, strict=False)]),
@@ -121,9 +126,8 @@ def _length(each: Counted) -> int:
     return int(ids.max()) + 1 if len(ids) else 0
 
 
-Numbers = dict[str, float | int | str | None]
+IntArray = npt.NDArray[np.int64]
 
-TEACHERS = ("train1", "train2", "train3", "valid")
 REPEATS = 3
 """Splits by cluster over which held-out scores are averaged."""
 TRUE_TRANSACTIONS = 30_000
@@ -133,26 +137,26 @@ ENTITY_GRAPHS = 150
 
 def moser(job: Job) -> Numbers:
     """Votes, held-out scores, merges at several thresholds, clusters, entity labels and CoinJoins of one world."""
-    laps, source = StageTimer(), job.recipe.source
-    with laps("graphs"):
+    timer, source = StageTimer(), job.recipe.source
+    with timer("graphs"):
         teachers = [load_transactions(source, role, sampled=False) for role in TEACHERS]
         txs = load_transactions(source, "test", sampled=False)
     config = ForestConfig(seed=job.seed)
-    with laps("votes"):
+    with timer("votes"):
         chains = [counted(each) for each in (*teachers, txs)]
         numbers: Numbers = {**vote_numbers(pooled_scores(chains)), **_counts(chains)}
-    with laps("train"):
+    with timer("train"):
         rows = gathered([_revealed(each, found) for each, found in zip(teachers, chains, strict=False)])
         numbers |= forest_numbers(rows, config)
         forest = fit_forest(rows, config)
         numbers |= {"universal.threshold": forest.universal_threshold, "rows.silent": rows.dropped["without any vote"]}
         own = _revealed(txs, chains[-1])
-        numbers |= _flat("transfer", scored(own.y, forest.full.predict_proba(own.X)[:, 1])._asdict())
-    with laps("true"):
+        numbers |= _flat("transfer", row_scores(own.y, forest.full.predict_proba(own.X)[:, 1])._asdict())
+    with timer("true"):
         told = true_rows(teachers, TRUE_TRANSACTIONS, job.seed)
         numbers |= _repeat_mean("true", [held_out(told, config, seed=job.seed, short=False)])
         numbers["true.transactions"] = told.transactions
-    with laps("clusters"):
+    with timer("clusters"):
         decisions = change_decisions(txs, forest, chains[-1].votes)
         base = multi_input_clusters(txs)
         numbers |= _flat("decisions", decisions.counts) | _flat(
@@ -165,13 +169,12 @@ def moser(job: Job) -> Numbers:
         for share, both in confusion_sweep(txs, forest, decisions, seed=job.seed).items():
             for how, found in both.items():
                 numbers |= _flat(f"confused.{share:g}.{how}", found)
-    with laps("labels"):
+    with timer("labels"):
         makers = entity_clusterings(txs, forest, decisions)
-        for name, found in entity_scores(txs, makers, ENTITY_GRAPHS, seed=job.seed).items():
-            numbers |= _flat(name, found)
+        numbers |= entity_scores(txs, makers, ENTITY_GRAPHS, seed=job.seed)
         for name, labels in coinjoin_clusters(txs, forest, decisions).items():
             numbers[f"coinjoin.{name}.TN"] = kept_apart(txs, labels)
-    return numbers | laps.record() | {"data": txs.fingerprint()[:16]}
+    return numbers | timer.record() | {"data": txs.fingerprint()[:16]}
 
 
 def forest_numbers(rows: OutputRows, config: ForestConfig, repeats: int = REPEATS) -> Numbers:
@@ -230,3 +233,73 @@ def _repeat_mean(name: str, found: list[HeldOut]) -> Numbers:
 
 def _flat(name: str, found: dict[str, float] | dict[str, int]) -> Numbers:
     return {f"{name}.{key}": value for key, value in found.items()}
+
+
+Clustering = Callable[[EntityGraph], IntArray]
+
+
+def entity_scores(
+    txs: Transactions, clusterings: Mapping[str, Clustering], transactions: int = 200, draws: int = 5, seed: int = 0
+) -> Numbers:
+    """The paper's test with entity labels for several clusterings on the same local graphs and pairs.
+
+    Shares of all pairs of all draws, `NAME.TP`, FP, FN, TN, and bACC, F1 of those; `graphs` and `pairs` are counts.
+    """
+    counts = {name: np.zeros((draws, 4), dtype=np.int64) for name in clusterings}
+    graphs = 0
+    for graph in entity_graphs(txs, transactions=transactions, draws=draws, seed=seed):
+        graphs += 1
+        labels = np.stack([make(graph) for make in clusterings.values()])
+        for found, more in zip(counts.values(), counts_by_draw(labels, DrawnPairs.of(graph)), strict=True):
+            found += more
+    numbers: Numbers = {}
+    for name, found in counts.items():
+        shares = pair_scores(name, found, pooled=True)
+        numbers |= {key: float("nan") if share is None else float(share) / 100 for key, share in shares.items()}
+        numbers |= {f"{name}.graphs": graphs, f"{name}.pairs": int(found.sum())}
+    return numbers
+
+
+def entity_clusterings(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, Clustering]:
+    """Heuristics, common inputs and Möser–Narayanan on local graphs; `moser` decides on change in the whole chain (as a
+    table of votes made beforehand does), `moser_local` sees nothing but the local transactions."""
+    heuristics = local_heuristics(txs)
+    return {
+        "heuristics": lambda graph: heuristics(graph.txs),
+        "common": lambda graph: multi_input_clusters(graph.txs),
+        "moser": lambda graph: moser_clusters(graph.txs, forest, decisions=decisions.local(graph.transactions)),
+        "moser_local": lambda graph: moser_clusters(graph.txs, forest),
+    }
+
+
+def coinjoin_clusters(txs: Transactions, forest: ChangeForest, decisions: ChangeDecisions) -> dict[str, IntArray]:
+    """The heuristics and Möser–Narayanan without any detector of CoinJoins, and both with it (`guarded`)."""
+    config = interval_config(txs)
+    open_ = HeuristicConfig(price_usd=config.price_usd, exclude_coinjoins=False)
+    base = heuristic_clusters(txs, rules=("common_input",), config=open_)
+    return {
+        "heuristics": heuristic_clusters(txs, config=open_),
+        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
+        "guarded_heuristics": heuristic_clusters(txs, config=config),
+        "guarded_moser": moser_clusters(txs, forest, decisions=decisions),
+    }
+
+
+def kept_apart(txs: Transactions, labels: IntArray) -> float:
+    """Of the pairs of input addresses of true CoinJoins with two owners, the share in two clusters; NaN of none."""
+    owner, mixes = owners(txs), known_mixes(txs)
+    address, tx = txs.inputs["address"].to_numpy(), txs.inputs["tx"].to_numpy()
+    rows = (mixes != "")[tx] & (address >= 0)
+    rows[rows] = owner[address[rows]] >= 0
+    table = pd.DataFrame({"tx": tx[rows], "address": address[rows]}).drop_duplicates()
+    table = table.assign(owner=owner[table["address"]], label=labels[table["address"]])
+    every, owned, joined, both = (
+        _pairs(table.groupby(columns).size())
+        for columns in (["tx"], ["tx", "owner"], ["tx", "label"], ["tx", "owner", "label"])
+    )
+    return 1 - (joined - both) / (every - owned) if every > owned else float("nan")
+
+
+def _pairs(sizes: pd.Series[int]) -> float:
+    count = sizes.to_numpy(dtype=np.float64)
+    return float((count * (count - 1) / 2).sum())

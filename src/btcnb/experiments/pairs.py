@@ -1,24 +1,38 @@
-"""Scores of clusterings on labelled pairs: counts by draw, their mean, and what random splits would have done."""
+"""The paper's test with entity labels as a measurement: one encoder, an economy it has never seen, every clustering.
+
+Section "Entity Labels" and Table 2: local graphs around labelled transactions, at most five labelled pairs a graph,
+five draws of pairs. The encoder of world i is judged on another economy, world i + `FURTHER_WORLD`, in an interval that
+no encoder is trained on: no transaction, no address and no owner is in both. So five seeds vary model and economy, and
+the draws vary pairs, which is all that the paper's five seeds vary.
+
+What a record holds, NAME being `heuristics`, `gnn.LINKAGE.CUT`, `hybrid.LINKAGE.CUT`, `random` or `large.…`:
+
+    NAME.TP, NAME.FP, NAME.FN, NAME.TN    % of pairs, mean over draws
+    NAME.bACC, NAME.F1, NAME.bACC_sd, …   %, mean and standard deviation over draws
+    fall.FP, random.fall.FP               % of the heuristics' false positives that the hybrid, or random splits, remove
+    auc.all, auc.apart, auc.heuristic     cosine distance as a sign of two names: all pairs, those that the heuristics
+                                          leave apart, and pairs of heuristic clusters in the same graphs
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypedDict, Unpack
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from btcnb import gates
 from btcnb.data import Source, Transactions, load_transactions
 from btcnb.data.heuristics import heuristic_clusters
 from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, labelled_transactions
-from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.change_forest import ForestConfig, train_forest
+from btcnb.errors import ParameterError
 from btcnb.experiments.local import (
     HEURISTICS,
+    PAPER_CUTS,
     PAPER_LINKAGES,
     Clusters,
     Local,
@@ -26,8 +40,7 @@ from btcnb.experiments.local import (
     large_labels,
     price_and_rules,
 )
-from btcnb.experiments.moser import change_decisions, moser_clusters
-from btcnb.experiments.moser_measure import TEACHERS
+from btcnb.experiments.moser import moser_on
 from btcnb.experiments.recipe import Job, Recipe, baseline
 from btcnb.experiments.stages import StageTimer, trained
 from btcnb.learn import BASELINES, Encoder
@@ -39,20 +52,21 @@ BoolArray = npt.NDArray[np.bool_]
 Numbers = dict[str, float | int | str | None]
 
 COUNTS = ("TP", "FP", "FN", "TN")
-SCORES = (*COUNTS, "bACC", "F1")
 REPEATS = 20
 """Random splits of each draw whose mean is the control."""
 ROUNDING = 1e-6
 """Rows are of 32 bits: what is nearer than this is equal, and no order of such distances means anything."""
 
 
-def scored(name: str, counts: npt.NDArray[Any]) -> Numbers:
+def pair_scores(name: str, counts: npt.NDArray[Any], pooled: bool = False) -> Numbers:
     """Mean over draws of `counts` (draws, 4), which may be fractions: shares in % of pairs, bACC, F1, their sd.
 
+    pooled: the pairs of all draws count as those of one, and there is no sd (chapter 15; the mean is chapter 14's)
     A draw without a pair of one kind has no bACC and no F1: it is left out of their means. Where no draw has them,
     they are None. A draw without any pair is left out of everything.
     """
     table = np.asarray(counts, dtype=np.float64)
+    table = table.sum(axis=0, keepdims=True) if pooled else table
     table = table[table.sum(axis=1) > 0]
     shares = 100 * table / table.sum(axis=1, keepdims=True)
     numbers: Numbers = {f"{name}.{kind}": _mean(shares[:, place]) for place, kind in enumerate(COUNTS)}
@@ -60,7 +74,8 @@ def scored(name: str, counts: npt.NDArray[Any]) -> Numbers:
     for score, of in (("bACC", balanced_accuracy), ("F1", macro_f1)):
         values = np.array([of(*row) for row in both])
         numbers[f"{name}.{score}"] = _mean(values)
-        numbers[f"{name}.{score}_sd"] = float(values.std(ddof=1)) if len(values) > 1 else None
+        if not pooled:
+            numbers[f"{name}.{score}_sd"] = float(values.std(ddof=1)) if len(values) > 1 else None
     return numbers
 
 
@@ -84,8 +99,6 @@ def random_split(counts: IntArray, lost: int, positive: FloatArray, negative: Fl
     lies between, false positives are interpolated between before and after.
     """
     tp, fp, fn, tn = (float(value) for value in counts)
-    if not (len(positive) == tp and len(negative) == fp and 0 <= lost <= tp):
-        raise DataError("pairs", "moments", "do not fit the counts", "give one for each pair that is together")
     moments, parted = np.unique(positive, return_counts=True)
     reached = np.concatenate([[0], np.cumsum(parted)]).astype(np.float64)
     gone = np.concatenate([[0.0], [(negative <= moment).sum() for moment in moments]])
@@ -101,11 +114,23 @@ def moments(leaving: FloatArray, pairs: IntArray) -> FloatArray:
     return np.minimum(leaving[..., pairs[:, 0]], leaving[..., pairs[:, 1]])
 
 
-def counts_by_draw(labels: IntArray, pairs: IntArray, same: BoolArray, draw: IntArray, draws: int) -> IntArray:
-    """TP, FP, FN, TN of several clusterings in every draw, (clusterings, draws, 4); see `pair_counts` for a single one.
+class DrawnPairs(NamedTuple):
+    """The labelled pairs of all draws of one graph, draw after draw."""
 
-    labels (clusterings, A); pairs (k, 2) of addresses, whether they bear one name (k,), and the draw of each (k,)
-    """
+    pairs: IntArray  # (k, 2) of addresses
+    same: BoolArray  # (k,) whether they bear one name
+    draw: IntArray  # (k,)
+    draws: int
+
+    @classmethod
+    def of(cls, graph: EntityGraph) -> DrawnPairs:
+        draw = np.repeat(np.arange(len(graph.pairs)), [len(pairs) for pairs in graph.pairs])
+        return cls(np.concatenate(graph.pairs), np.concatenate(graph.same), draw, len(graph.pairs))
+
+
+def counts_by_draw(labels: IntArray, drawn: DrawnPairs) -> IntArray:
+    """TP, FP, FN, TN of several clusterings (clusterings, A) in every draw, (clusterings, draws, 4)."""
+    pairs, same, draw, draws = drawn
     together = labels[:, pairs[:, 0]] == labels[:, pairs[:, 1]]
     cell = 4 * draw + np.where(same, 2, 3) - 2 * together  # TP 0, FP 1, FN 2, TN 3
     cell += 4 * draws * np.arange(len(labels))[:, None]
@@ -128,18 +153,16 @@ def cosine(rows: npt.NDArray[Any], pairs: IntArray) -> FloatArray:
 
 
 def table_of(counts: Mapping[str, npt.NDArray[Any]]) -> Numbers:
-    """`scored` of every clustering."""
+    """`pair_scores` of every clustering."""
     numbers: Numbers = {}
     for name, each in counts.items():
-        numbers |= scored(name, each)
+        numbers |= pair_scores(name, each)
     return numbers
 
 
 def _mean(values: npt.NDArray[Any]) -> float | None:
     return float(values.mean()) if len(values) else None
 
-
-Moments = npt.NDArray[np.float64]
 
 FURTHER_WORLD = 100
 """The encoder of world i is judged on world i + this."""
@@ -148,29 +171,10 @@ INTERVAL = "test"
 TRANSACTIONS = {"tiny": 40, "quick": 200}
 """Labelled transactions by size; elsewhere the paper's 500."""
 PAPER_TRANSACTIONS, DRAWS = 500, 5
+KINDS = ("same joined", "same apart", "two joined", "two apart", "heuristic same", "heuristic two")
+"""Pairs of one or of two names that the heuristics join or leave apart; pairs of one or of two heuristic clusters."""
 HYBRID = "hybrid.average.silhouette"
 """The paper's best row; random splits are made to lose as many true positives."""
-
-
-def moser_on(recipe: Recipe, chain: Transactions) -> Clusters:
-    """A function from pieces of `chain` to one label per address; the forest is taught by the recipe's source."""
-    teachers = [load_transactions(recipe.source, role, sampled=False) for role in TEACHERS]
-    forest = train_forest(teachers, ForestConfig(seed=recipe.train.seed))
-    decisions = change_decisions(chain, forest)
-    place = pd.Index(chain.transactions["hash"])
-    if not place.is_unique:  # two coinbases of the first years have the hashes of earlier ones
-        twice = place[place.duplicated()][0]
-        raise DataError(chain.source, "transactions.hash", f"{twice} occurs twice", "leave the later one out")
-
-    def clusters(local: Transactions) -> IntArray:
-        hashes = local.transactions["hash"]
-        ids = place.get_indexer(pd.Index(hashes)).astype(np.int64)
-        if (ids < 0).any():
-            problem = f"{hashes.iloc[int((ids < 0).argmax())]} is not in the chain that was judged"
-            raise DataError(local.source, "transactions", problem, "cut the piece out of that chain")
-        return moser_clusters(local, forest, decisions=decisions.local(ids))
-
-    return clusters
 
 
 FURTHER: dict[str, Callable[[Recipe, Transactions], Clusters]] = {"moser": moser_on}
@@ -189,48 +193,90 @@ def entity_table(job: Job) -> Numbers:
 
 
 def _measured(job: Job, linkages: tuple[str, ...], large: bool) -> Numbers:
-    laps = StageTimer()
-    with laps("train"):
+    timer = StageTimer()
+    with timer("train"):
         model = encoder_of(job)
-    with laps("graphs"):
+    with timer("graphs"):
         judged = judged_source(job.recipe.source)
         txs, price = load_transactions(judged, INTERVAL, sampled=False), judged.price_usd
     wanted = TRANSACTIONS.get(job.recipe.source.size, PAPER_TRANSACTIONS)
-    with laps("further"):
+    with timer("further"):
         further = {name: make(job.recipe, txs) for name, make in FURTHER.items()}
-    with laps("local"):
+    with timer("local"):
         found = entity_trial(model, txs, wanted, job.seed, linkages=linkages, further=further, price_usd=price)
-    numbers = found.numbers() | {"graphs_per_second": len(found.graphs) / laps.seconds["local"]}
+    numbers = found.numbers() | {"graphs_per_second": len(found.graphs) / timer.seconds["local"]}
     if large:
-        with laps("large"):
+        with timer("large"):
             numbers |= table_of(found.in_large_graph(large_labels(model, txs, job.seed, price)))
-    return numbers | laps.record() | {"data": txs.fingerprint()}
+    return numbers | timer.record() | {"data": txs.fingerprint()}
 
 
 def judged_source(source: Source) -> Source:
     """The economy on which an encoder of `source` is judged: another world; somebody's own data judge themselves."""
-    source = gates.instance("source", source, Source)
     return replace(source, seed=source.seed + FURTHER_WORLD) if source.simulated else source
 
 
 def encoder_of(job: Job) -> Encoder:
     """The encoder that a job names, trained or not."""
-    gates.instance("job", job, Job)
     if job.method != "trained" and job.method not in BASELINES:
         known = ", ".join(("trained", *BASELINES))
         raise ParameterError(f"entity labels are judged with an encoder, and {job.method!r} is none; take {known}.")
     return trained(job.recipe if job.method == "trained" else baseline(job.recipe, job.method)).model
 
 
-@dataclass
 class Trial:
-    """One encoder on one chain: counts of every clustering by draw, and what the controls need."""
+    """One encoder on one chain: counts of every clustering by draw, and what the controls need.
 
-    graphs: list[EntityGraph] = field(default_factory=list)
-    counts: dict[str, IntArray] = field(default_factory=dict)  # name -> (draws, 4): TP, FP, FN, TN
-    random: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 4)))  # (draws, 4)
-    distances: dict[str, list[float]] = field(default_factory=dict)  # by kind of pair, see `kinds`
-    told: dict[str, int] = field(default_factory=dict)  # what was left out, and why
+    graphs:    those that were judged
+    counts:    clustering -> (draws, 4): TP, FP, FN, TN
+    distances: cosine distances by kind of pair, see `KINDS`
+    told:      what was left out, and why
+    """
+
+    def __init__(self, names: Sequence[str], draws: int, seed: int) -> None:
+        self.graphs: list[EntityGraph] = []
+        self.counts: dict[str, IntArray] = {name: np.zeros((draws, 4), dtype=np.int64) for name in names}
+        self.distances: dict[str, list[float]] = {kind: [] for kind in KINDS}
+        self.told = {"one_node_graphs": 0, "zero_rows": 0}
+        self._seed = seed
+        # per draw, of the pairs that the heuristics join: when they part, (REPEATS, k) each; positive and negative ones
+        self._parting: list[tuple[list[FloatArray], list[FloatArray]]] = [([], []) for _ in range(draws)]
+
+    def add(self, graph: EntityGraph, local: Local) -> None:
+        """Count the pairs of one graph."""
+        self.graphs.append(graph)
+        self.told["one_node_graphs"] += len(local.rows) < 2
+        self.told["zero_rows"] += local.zero_rows
+        drawn = DrawnPairs.of(graph)
+        counts = counts_by_draw(np.stack(list(local.labels.values())), drawn)
+        for name, found in zip(local.labels, counts, strict=True):
+            self.counts[name] += found
+        heuristics, pairs, same = local.labels[HEURISTICS], drawn.pairs, drawn.same
+        joined = heuristics[pairs[:, 0]] == heuristics[pairs[:, 1]]
+        rng = np.random.default_rng([self._seed, graph.transaction, 14])
+        parting = moments(rng.random((REPEATS, len(heuristics))), pairs)
+        for draw, (positive, negative) in enumerate(self._parting):
+            here = joined & (drawn.draw == draw)
+            positive.append(parting[:, here & same])
+            negative.append(parting[:, here & ~same])
+        far = cosine(local.rows, pairs)
+        for kind, mask in zip(KINDS, (same & joined, same & ~joined, ~same & joined, ~same & ~joined), strict=False):
+            self.distances[kind] += far[mask].tolist()
+        for kind, random in zip(KINDS[4:], heuristic_pairs(heuristics, rng), strict=True):
+            self.distances[kind] += cosine(local.rows, random).tolist()
+
+    @cached_property
+    def random(self) -> FloatArray:
+        """Counts of random splits that lose as many true positives as the hybrid, mean over repeats, (draws, 4)."""
+        base = self.counts[HEURISTICS]
+        if HYBRID not in self.counts:
+            return np.empty((0, 4))
+        lost = base[:, 0] - self.counts[HYBRID][:, 0]
+        found = np.empty((len(base), 4))
+        for draw, (positive, negative) in enumerate(self._parting):
+            sides = zip(np.concatenate(positive, axis=1), np.concatenate(negative, axis=1), strict=True)
+            found[draw] = np.mean([random_split(base[draw], int(lost[draw]), *side) for side in sides], axis=0)
+        return found
 
     def numbers(self) -> Numbers:
         """Everything as flat numbers; see the head of this file."""
@@ -255,26 +301,11 @@ class Trial:
 
     def in_large_graph(self, labels: dict[str, IntArray]) -> dict[str, IntArray]:
         """Counts of the same pairs under labels of all addresses of the chain, `large.NAME`."""
-        return {
-            f"large.{name}": sum(
-                (counts_by_draw(flat[graph.addresses][None], *_Drawn.of(graph))[0] for graph in self.graphs),
-                np.zeros_like(self.counts[HEURISTICS]),
-            )
-            for name, flat in labels.items()
-        }
-
-
-class Ways(TypedDict, total=False):
-    """How graphs are clustered, as keyword arguments; see `LocalGraphs`.
-
-    price_usd: USD for one bitcoin; None: the paper's where the chain begins in an interval of the paper, else unknown,
-               and then features have no dollars
-    """
-
-    linkages: tuple[str, ...]
-    cuts: tuple[str, ...]
-    further: Mapping[str, Clusters]
-    price_usd: float | None
+        counts = {name: np.zeros_like(self.counts[HEURISTICS]) for name in labels}
+        for graph in self.graphs:
+            for name, flat in labels.items():
+                counts[name] += counts_by_draw(flat[graph.addresses][None], DrawnPairs.of(graph))[0]
+        return {f"large.{name}": found for name, found in counts.items()}
 
 
 def entity_trial(
@@ -284,101 +315,39 @@ def entity_trial(
     seed: int = 0,
     *,
     draws: int = DRAWS,
-    **ways: Unpack[Ways],
+    linkages: tuple[str, ...] = PAPER_LINKAGES,
+    cuts: tuple[str, ...] = PAPER_CUTS,
+    further: Mapping[str, Clusters] | None = None,
+    price_usd: float | None = None,
 ) -> Trial:
     """Cluster the surroundings of labelled transactions every way, and count right and wrong pairs.
 
     seed: of the transactions, their surroundings, the pairs, and the random splits
+    linkages, cuts, further: as in `LocalGraphs`
+    price_usd: USD for one bitcoin; None: the paper's where the chain begins in an interval of the paper, else unknown,
+        and then features have no dollars
     """
-    gates.whole("draws", draws, "[1, inf)")
-    ways["price_usd"], config = price_and_rules(txs, ways.get("price_usd"))
-    engine = LocalGraphs(model, lambda local: heuristic_clusters(local, config=config), **ways)
-    trial = Trial()
+    price, config = price_and_rules(txs, price_usd)
+    engine = LocalGraphs(
+        model, lambda local: heuristic_clusters(local, config=config), price, linkages, cuts, further or {}
+    )
+    trial = Trial(engine.names(), draws, seed)
     candidates = len(labelled_transactions(txs))
-    waiting: list[EntityGraph] = []
+    waiting: deque[EntityGraph] = deque()
 
     def pieces() -> Iterator[Transactions]:
         for graph in entity_graphs(txs, transactions=transactions, draws=draws, seed=seed):
             waiting.append(graph)
             yield graph.txs
 
-    judge = _Judge(engine.names(), draws, seed)
     for local in engine.run(pieces()):
-        graph = waiting.pop(0)
-        trial.graphs.append(graph)
-        judge.add(graph, local)
-    trial.counts, trial.random, trial.distances = judge.counts, judge.random(), judge.distances
-    trial.told = {
+        trial.add(waiting.popleft(), local)
+    trial.told |= {
         "transactions": len(trial.graphs),
         "candidates": candidates,
         "too_few_labels": len(txs) - candidates,  # transactions with fewer than two labelled addresses
-        "one_node_graphs": judge.one_node,
-        "zero_rows": judge.zero_rows,
     }
     return trial
-
-
-KINDS = ("same joined", "same apart", "two joined", "two apart", "heuristic same", "heuristic two")
-"""Pairs of one or of two names that the heuristics join or leave apart; pairs of one or of two heuristic clusters."""
-
-
-class _Drawn(NamedTuple):
-    """The pairs of all draws of one graph, draw after draw."""
-
-    pairs: IntArray  # (k, 2)
-    same: npt.NDArray[np.bool_]  # (k,)
-    draw: IntArray  # (k,)
-    draws: int
-
-    @classmethod
-    def of(cls, graph: EntityGraph) -> _Drawn:
-        draw = np.repeat(np.arange(len(graph.pairs)), [len(pairs) for pairs in graph.pairs])
-        return cls(np.concatenate(graph.pairs), np.concatenate(graph.same), draw, len(graph.pairs))
-
-
-class _Judge:
-    """Counts, graph by graph."""
-
-    def __init__(self, names: tuple[str, ...], draws: int, seed: int) -> None:
-        self.counts = {name: np.zeros((draws, 4), dtype=np.int64) for name in names}
-        self.distances: dict[str, list[float]] = {kind: [] for kind in KINDS}
-        self.one_node = self.zero_rows = 0
-        self._draws, self._seed = draws, seed
-        # per draw, of the pairs that the heuristics join: when they part, (REPEATS, k) each; positive and negative ones
-        self._parting: list[tuple[list[Moments], list[Moments]]] = [([], []) for _ in range(draws)]
-
-    def add(self, graph: EntityGraph, local: Local) -> None:
-        self.one_node += len(local.rows) < 2
-        self.zero_rows += local.zero_rows
-        drawn = _Drawn.of(graph)
-        counts = counts_by_draw(np.stack(list(local.labels.values())), *drawn)
-        for name, found in zip(local.labels, counts, strict=True):
-            self.counts[name] += found
-        heuristics, (pairs, same) = local.labels[HEURISTICS], drawn[:2]
-        joined = heuristics[pairs[:, 0]] == heuristics[pairs[:, 1]]
-        rng = np.random.default_rng([self._seed, graph.transaction, 14])
-        parting = moments(rng.random((REPEATS, len(heuristics))), pairs)
-        for draw, (positive, negative) in enumerate(self._parting):
-            here = joined & (drawn.draw == draw)
-            positive.append(parting[:, here & same])
-            negative.append(parting[:, here & ~same])
-        far = cosine(local.rows, pairs)
-        for kind, mask in zip(KINDS, (same & joined, same & ~joined, ~same & joined, ~same & ~joined), strict=False):
-            self.distances[kind] += far[mask].tolist()
-        for kind, random in zip(KINDS[4:], heuristic_pairs(heuristics, rng), strict=True):
-            self.distances[kind] += cosine(local.rows, random).tolist()
-
-    def random(self) -> npt.NDArray[np.float64]:
-        """Counts of random splits that lose as many true positives as the hybrid, mean over repeats, (draws, 4)."""
-        base = self.counts[HEURISTICS]
-        if HYBRID not in self.counts:
-            return np.empty((0, 4))
-        lost = base[:, 0] - self.counts[HYBRID][:, 0]
-        found = np.empty((self._draws, 4))
-        for draw, (positive, negative) in enumerate(self._parting):
-            sides = zip(np.concatenate(positive, axis=1), np.concatenate(negative, axis=1), strict=True)
-            found[draw] = np.mean([random_split(base[draw], int(lost[draw]), *side) for side in sides], axis=0)
-        return found
 
 
 def heuristic_pairs(labels: IntArray, rng: np.random.Generator, most: int = 5) -> tuple[IntArray, IntArray]:

@@ -10,17 +10,32 @@ address and no owner with the ones on which anything is judged.
 
 Further CoinJoins of the teaching economies, those of the validation interval, steer: the loss that lowers the learning
 rate and picks the epoch is the one that is trained (see `valid_coinjoins` of `btcnb.learn.train`).
+
+What a run of a sweep measures (`mixing`): the encoder of world i on CoinJoins of mixing world i + 200 (Table 3). So
+five seeds vary model and economy, and the five evaluation sets vary the draw, which is all that the paper's five seeds
+vary. `coinjoin_trial` says what the numbers are called. Besides, of every encoder that is judged on all protocols:
+
+    distance.positive.pN, …    percentiles of cosine distances, ordinary test graph: pairs of one heuristic cluster, and
+    distance.negative.pN, …    of two
+    distance.entity_same.pN, … the same of entity labels in local graphs: pairs of one name, and
+    distance.entity_two.pN, …  of two; with the inputs of CoinJoins, the five curves of the paper's figures
+    place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
+    price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
+    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %; of trained encoders
+    taught_by, steered_by      graphs around CoinJoins that taught the encoder, and that steered its training; 0 without
+    taught.PROTOCOL            those that taught, by protocol
+    best_epoch, repulsion      the epoch that was kept, and λ times the repulsion in its validation loss
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
-from btcnb import gates
 from btcnb.cluster import ari, scored_nodes
 from btcnb.cluster.evaluate import evaluation
 from btcnb.data import AddressGraph, Source, Transactions, build_graph, load_graph, load_transactions
@@ -30,21 +45,21 @@ from btcnb.experiments.coinjoin import (
     PAPER_WIDTH,
     PER_PROTOCOL,
     PROTOCOLS,
+    FeatureSpread,
     Mix,
-    Usual,
     draw_mixes,
     mixing_source,
-    mixing_trial,
-    ordinary_pairs,
     percentiles,
-    position,
     surroundings,
 )
+from btcnb.experiments.coinjoin_trial import mixing_trial
 from btcnb.experiments.pairs import PAPER_TRANSACTIONS, TRANSACTIONS, Numbers, cosine, entity_trial, judged_source
 from btcnb.experiments.recipe import Job, Recipe, baseline
 from btcnb.experiments.stages import TRAINING, StageTimer, coarse, trained, training_graph
 from btcnb.learn import CoinJoinGraph, Encoder, Run, TrainConfig, embed, prepare, train
 from btcnb.store import kept
+
+IntArray = npt.NDArray[np.int64]
 
 JUDGED_WORLD, TEACHING_WORLD = 200, 300
 """The encoder of world i is judged on CoinJoins of mixing world i + 200, and taught by those of i + 300."""
@@ -72,16 +87,15 @@ def teaching_economy(source: Source) -> Source:
     return _economy(source, TEACHING_WORLD)
 
 
-def width_of(source: Source) -> int:
-    """Transactions a step of the search for surroundings follows."""
-    return WIDTH.get(gates.instance("source", source, Source).size, PAPER_WIDTH)
-
-
 def _economy(source: Source, further: int) -> Source:
-    source = gates.instance("source", source, Source)
     if not source.simulated:
         raise ParameterError("economies full of CoinJoins are simulated; give a simulated source.")
     return mixing_source(source.seed + further, source.size, source.disorder)
+
+
+def width_of(source: Source) -> int:
+    """Transactions a step of the search for surroundings follows."""
+    return WIDTH.get(source.size, PAPER_WIDTH)
 
 
 def teaching_chains(source: Source, roles: Sequence[str] = TRAINING) -> Iterator[Transactions]:
@@ -106,8 +120,8 @@ def teaching_mixes(
 
 def taught(without: str = "") -> tuple[str, ...]:
     """The protocols that are shown in training."""
-    if without:
-        gates.choice("without", without, PROTOCOLS)
+    if without and without not in PROTOCOLS:
+        raise ParameterError(f"without is {without!r}; take one of {', '.join(PROTOCOLS)}.")
     return tuple(name for name in PROTOCOLS if name != without)
 
 
@@ -122,7 +136,6 @@ def coinjoin_graph(txs: Transactions, mix: Mix, config: TrainConfig) -> CoinJoin
 
 def repelled(recipe: Recipe, without: str = "") -> Run:
     """The encoder of a recipe, trained with the repulsion term as well; its settings are those of the recipe."""
-    recipe = gates.instance("recipe", recipe, Recipe)
     taught(without)
     return _repelled(recipe.source, recipe.train, recipe.supervision, without)
 
@@ -155,65 +168,37 @@ SCORES = {"DP": "purity", "NMI": "nmi", "ARI": "ari"}
 ENTITY_ROWS = ("heuristics", "gnn.average.silhouette", "hybrid.average.silhouette")
 
 
-def mixing(job: Job) -> Numbers:
-    """An encoder with the standard loss (or untrained) on CoinJoins, with distances and its scores elsewhere."""
-    recipe = job.recipe if _checked(job) == "trained" else baseline(job.recipe, job.method)
-    return _measured(job, lambda: trained(recipe), priced=True, shifted=job.method == "trained")
+def mixing(job: Job, repulsion: bool = False, without: str = "") -> Numbers:
+    """An encoder on CoinJoins of an economy that it has never seen, with distances and its scores elsewhere.
 
-
-def mixing_repelled(job: Job) -> Numbers:
-    """The same with the encoder that was taught repulsion by CoinJoins of all five protocols."""
-    _checked(job, METHODS[:1])
-    return _measured(job, lambda: repelled(job.recipe), priced=True)
-
-
-def mixing_without_joinmarket(job: Job) -> Numbers:
-    """The encoder that was taught repulsion by four protocols, JoinMarket left out; judged on JoinMarket alone."""
-    _checked(job, METHODS[:1])
-    return _measured(job, lambda: repelled(job.recipe, "joinmarket"), only=("joinmarket",))
-
-
-def mixing_without_whirlpool(job: Job) -> Numbers:
-    """The same, Whirlpool left out."""
-    _checked(job, METHODS[:1])
-    return _measured(job, lambda: repelled(job.recipe, "whirlpool"), only=("whirlpool",))
-
-
-def _checked(job: Job, methods: tuple[str, ...] = METHODS) -> str:
-    gates.instance("job", job, Job)
+    repulsion: whether CoinJoins teach it repulsion; without: a protocol that does not, which alone is judged then
+    """
+    methods = ("trained",) if repulsion else METHODS
     if job.method not in methods:
         problem = f"CoinJoins are judged with an encoder that the measure {job.measure!r} can make"
         raise ParameterError(f"{problem}, and {job.method!r} is none; take {' or '.join(methods)}.")
-    return job.method
-
-
-def _measured(
-    job: Job,
-    run: Callable[[], Run],
-    *,
-    only: Sequence[str] = PROTOCOLS,
-    priced: bool = False,
-    shifted: bool = False,
-) -> Numbers:
-    laps, source = StageTimer(), job.recipe.source
-    with laps("graphs"):
+    timer, source = StageTimer(), job.recipe.source
+    standard = job.method == "trained" and not repulsion
+    with timer("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
-        graphs = [load_graph(source, role) for role in TRAINING] if shifted else []
-    with laps("train"):
-        made = run()
-    laps.seconds["train"] = float(made.record["seconds"])  # also where the store had it
-    with laps("local"):
-        usual = _usual(made.model, graphs) if shifted else None
+        graphs = [load_graph(source, role) for role in TRAINING] if standard else []
+    with timer("train"):
+        recipe = job.recipe if job.method == "trained" else baseline(job.recipe, job.method)
+        run = repelled(recipe, without) if repulsion else trained(recipe)
+    timer.seconds["train"] = float(run.record["seconds"])  # also where the store had it
+    with timer("local"):
+        usual = _usual(run.model, graphs) if standard else None
         number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
-        trial = mixing_trial(made.model, txs, number, job.seed, width=width, only=only, usual=usual)
-    numbers = trial.numbers() | _lesson(made)
-    numbers["graphs_per_second"] = len(trial.distances) / laps.seconds["local"]
-    if priced:
-        with laps("price"):
-            numbers |= price(job, made.model)
+        only = (without,) if without else PROTOCOLS
+        trial = mixing_trial(run.model, txs, number, job.seed, width=width, only=only, usual=usual)
+    numbers = trial.numbers() | _lesson(run)
+    numbers["graphs_per_second"] = len(trial.distances) / timer.seconds["local"]
+    if not without:
+        with timer("price"):
+            numbers |= price(job, run.model)
         ends = [numbers[f"distance.{kind}.median"] for kind in ("coinjoin", "positive", "negative")]
         numbers["place.coinjoin"] = position(*ends)  # type: ignore[arg-type]
-    return numbers | laps.record() | {"data": txs.fingerprint()}
+    return numbers | timer.record() | {"data": txs.fingerprint()}
 
 
 def _lesson(run: Run) -> Numbers:
@@ -228,11 +213,11 @@ def _lesson(run: Run) -> Numbers:
     return numbers | ({"repulsion": float(record["best_repulsion"])} if "best_repulsion" in record else {})
 
 
-def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> Usual:
+def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> FeatureSpread:
     """The features of the training graphs as the encoder read them."""
     config = model.config
     ready = (prepare(g, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit) for g in graphs)
-    return Usual.of([each.x.numpy() for each in ready])
+    return FeatureSpread.of([each.x.numpy() for each in ready])
 
 
 def price(job: Job, model: Encoder) -> Numbers:
@@ -247,8 +232,7 @@ def price(job: Job, model: Encoder) -> Numbers:
         numbers["price.owner_ARI"] = ari(graph.truth[scored], found.partition[scored])
     same, two = ordinary_pairs(graph.labels(), ORDINARY_PAIRS, np.random.default_rng([job.seed, 17]))
     for kind, pairs in (("positive", same), ("negative", two)):
-        spread = percentiles(cosine(rows, pairs).tolist())
-        numbers |= {f"distance.{kind}.{name}": value for name, value in spread.items()}
+        numbers |= percentiles(f"distance.{kind}", cosine(rows, pairs))
     return numbers if job.method == "untrained" else numbers | _entity_price(job, model)  # nobody asks for its price
 
 
@@ -260,6 +244,32 @@ def _entity_price(job: Job, model: Encoder) -> Numbers:
     found = trial.numbers()
     numbers: Numbers = {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
     for kind in ("same", "two"):
-        spread = percentiles(trial.distances[f"{kind} joined"] + trial.distances[f"{kind} apart"])
-        numbers |= {f"distance.entity_{kind}.{name}": value for name, value in spread.items()}
+        far = trial.distances[f"{kind} joined"] + trial.distances[f"{kind} apart"]
+        numbers |= percentiles(f"distance.entity_{kind}", far)
     return numbers
+
+
+def position(middle: float | None, low: float | None, high: float | None) -> float | None:
+    """Where `middle` lies on the way from `low` (0) to `high` (1); None where one is missing or both ends coincide."""
+    if middle is None or low is None or high is None or low == high:
+        return None
+    return (middle - low) / (high - low)
+
+
+def ordinary_pairs(labels: IntArray, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Random pairs of one cluster and of two, (k, 2) each, k at most `number`.
+
+    Of one: an address drawn uniformly among those with company, and one of its company. Of two: two addresses drawn
+    uniformly; those that happen to share a cluster are left out.
+    """
+    found = np.unique(labels, return_inverse=True)[1]
+    size = np.bincount(found)
+    order, start = np.argsort(found, kind="stable"), np.concatenate([[0], np.cumsum(size)[:-1]])
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found)) - start[found[order]]  # position inside the own cluster
+    company = np.flatnonzero(size[found] > 1)
+    a = rng.choice(company, number) if len(company) else np.empty(0, dtype=np.int64)
+    step = rng.integers(1, size[found[a]]) if len(a) else a
+    b = order[start[found[a]] + (place[a] + step) % size[found[a]]]
+    two = rng.integers(len(found), size=(number, 2))
+    return np.stack([a, b], axis=1), two[found[two[:, 0]] != found[two[:, 1]]]

@@ -17,19 +17,9 @@ from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.coinjoin import (
-    PROTOCOLS,
-    Apart,
-    Counted,
-    Drawn,
-    MixingTrial,
-    Usual,
-    draw_mixes,
-    mixing_trial,
-    payment_pairs,
-    surroundings,
-)
+from btcnb.experiments.coinjoin import PROTOCOLS, Apart, Drawn, FeatureSpread, draw_mixes, payment_pairs, surroundings
 from btcnb.experiments.coinjoin_economy import edge_numbers, leakage, owner_numbers, shared
+from btcnb.experiments.coinjoin_trial import Counted, MixingTrial, mixing_trial
 from btcnb.experiments.measures import measure
 from btcnb.experiments.pairs import judged_source
 from btcnb.experiments.recipe import Job, baseline
@@ -167,7 +157,7 @@ def test_features_are_those_of_the_prepared_graph() -> None:
     local = mix.piece.txs
     graph = build_graph(local, np.arange(local.num_addresses), interval_config(txs).price_usd)
     x = prepare(graph, unit=model.config.unit).x.numpy()
-    usual = Usual.of([rng.normal(size=(200, x.shape[1]))])
+    usual = FeatureSpread.of([rng.normal(size=(200, x.shape[1]))])
     far, others = usual.distance(x), np.setdiff1d(np.arange(len(x)), mix.inputs)
     found = mixing_trial(model, txs, 1, 1, sets=1, width=2, only=["whirlpool"], usual=usual).numbers()
     assert found["shift.inputs"] == pytest.approx(np.median(far[mix.inputs]))
@@ -247,7 +237,7 @@ def test_a_protocol_with_too_few_and_surroundings_too_large_are_told(monkeypatch
     assert numbers["gnn.average.TN_sd"] == 0.0, "both sets hold all there is"
     absent = [name for name in PROTOCOLS if not found.drawn.short[name]]
     assert not any(f"gnn.average.TN.{name}" in numbers for name in absent), "no rate where there is nothing"
-    monkeypatch.setattr("btcnb.experiments.coinjoin.MOST_ADDRESSES", 30)
+    monkeypatch.setattr("btcnb.experiments.coinjoin_trial.MOST_ADDRESSES", 30)
     fewer = mixing_trial(model, part, per_protocol=50, sets=2, width=2).numbers()
     by_protocol = [number for name, number in fewer.items() if name.startswith("too_large.")]
     assert sum(by_protocol) == fewer["too_large"] and all(by_protocol)
@@ -280,7 +270,7 @@ def test_what_cannot_be_judged_is_refused() -> None:
 
 PROGRAM = """
 import json
-from test_mixing import trial
+from test_coinjoin_trial import trial
 print(json.dumps(trial().numbers()))
 """
 
@@ -292,12 +282,6 @@ def test_another_process_finds_the_same_numbers() -> None:
         [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=here
     )
     assert json.loads(done.stdout.splitlines()[-1]) == json.loads(json.dumps(trial().numbers()))
-
-
-@pytest.mark.parametrize("bad", [{"per_protocol": 0}, {"sets": 0}, {"width": 0}])
-def test_bad_numbers_are_refused(bad: dict[str, int]) -> None:
-    with pytest.raises(ParameterError):
-        mixing_trial(trained(baseline(RECIPE, "untrained")).model, judged_chain(), **{**FEW, **bad})
 
 
 def test_the_price_is_measured_on_the_ordinary_graph() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat, linkage, refine
 from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, local_samples
-from btcnb.errors import BtcnbError, DataError
+from btcnb.errors import DataError
 from btcnb.experiments import baseline, recipe, trained
 from btcnb.experiments import local as module
 from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES, Local, LocalGraphs
@@ -149,19 +149,3 @@ def test_a_piece_with_addresses_that_do_not_occur_is_refused(model: Encoder, pie
 
 def test_no_pieces_are_no_work(model: Encoder) -> None:
     assert list(LocalGraphs(model, heuristic_clusters).run([])) == []
-
-
-def test_engines_that_nobody_can_run_are_refused(model: Encoder) -> None:
-    for bad in (
-        {"model": RECIPE},
-        {"heuristics": 3},
-        {"linkages": ("median",)},
-        {"cuts": ("elbow",)},
-        {"refined_by": ("average", "elbow")},
-        {"further": {"x": 3}},
-        {"price_usd": 0.0},
-        {"linkages": None},
-        {"cuts": 3},
-    ):
-        with pytest.raises(BtcnbError):
-            LocalGraphs(**{"model": model, "heuristics": heuristic_clusters, **bad})  # type: ignore[arg-type]
