@@ -316,20 +316,19 @@ def entity_trial(
     *,
     draws: int = DRAWS,
     linkages: tuple[str, ...] = PAPER_LINKAGES,
-    cuts: tuple[str, ...] = PAPER_CUTS,
     further: Mapping[str, Clusters] | None = None,
     price_usd: float | None = None,
 ) -> Trial:
     """Cluster the surroundings of labelled transactions every way, and count right and wrong pairs.
 
     seed: of the transactions, their surroundings, the pairs, and the random splits
-    linkages, cuts, further: as in `LocalGraphs`
+    linkages, further: as in `LocalGraphs`
     price_usd: USD for one bitcoin; None: the paper's where the chain begins in an interval of the paper, else unknown,
         and then features have no dollars
     """
     price, config = price_and_rules(txs, price_usd)
     engine = LocalGraphs(
-        model, lambda local: heuristic_clusters(local, config=config), price, linkages, cuts, further or {}
+        model, lambda local: heuristic_clusters(local, config=config), price, linkages, PAPER_CUTS, further or {}
     )
     trial = Trial(engine.names(), draws, seed)
     candidates = len(labelled_transactions(txs))

@@ -240,7 +240,7 @@ def _entity_price(job: Job, model: Encoder) -> Numbers:
     source = job.recipe.source
     txs = load_transactions(judged_source(source), INTERVAL, sampled=False)
     wanted = TRANSACTIONS.get(source.size, PAPER_TRANSACTIONS)
-    trial = entity_trial(model, txs, wanted, job.seed, linkages=("average",), cuts=("silhouette",))
+    trial = entity_trial(model, txs, wanted, job.seed, linkages=("average",))
     found = trial.numbers()
     numbers: Numbers = {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
     for kind in ("same", "two"):
