@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from meanlink import (
+    Forest,
     dendrogram_purity,
     dendrogram_purity_sampled,
     forest_purity,
@@ -90,12 +91,13 @@ def test_a_class_of_one_lowers_others_and_is_never_drawn() -> None:
 
 
 def test_a_forest_draws_pairs_inside_a_tree() -> None:
-    pure = np.array([[0, 1, 0.1, 2]], dtype=float)
-    mixed = np.array([[0, 1, 0.1, 2], [2, 3, 0.2, 3]], dtype=float)
-    trees = [(pure, [7, 7], None), (mixed, [7, 8, 7], None)]  # two leaves worth 1, two worth 2/3
-    assert forest_purity(trees) == pytest.approx((2 * 1 + 2 * 2 / 3) / 4)
-    estimate, error = forest_purity_sampled(trees, pairs=4000, seed=1)
-    assert abs(estimate - forest_purity(trees)) < 4 * error
+    merges = np.array([[0, 1, 0.1, 2], [0, 1, 0.1, 2], [2, 3, 0.2, 3]], dtype=float)
+    forest = Forest(np.array([0, 1]), np.arange(5), np.array([0, 2, 5]), merges)
+    labels = [7, 7, 7, 8, 7]  # two leaves worth 1, two worth 2/3
+    assert forest_purity(forest, labels) == pytest.approx((2 * 1 + 2 * 2 / 3) / 4)
+    estimate, error = forest_purity_sampled(forest, labels, pairs=4000, seed=1)
+    assert abs(estimate - forest_purity(forest, labels)) < 4 * error
+    assert forest_purity(forest, labels, [True, True, False, True, True]) == 1.0
 
 
 def test_only_perfect_trees_have_purity_one() -> None:

@@ -37,7 +37,6 @@ from meanlink import (
     silhouette_samples,
 )
 from meanlink.forest import merge_values
-from meanlink.purity import labelled
 
 __all__ = [
     "CUTS",
@@ -70,7 +69,6 @@ __all__ = [
     "forest_purity",
     "forest_purity_sampled",
     "global_threshold",
-    "labelled",
     "linkage",
     "local_thresholds",
     "merge_values",

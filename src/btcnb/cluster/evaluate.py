@@ -19,7 +19,6 @@ from btcnb.errors import DataError
 from meanlink import Forest, cut_forest, dendrograms, forest_purity, forest_purity_sampled
 from meanlink.forest import merge_values
 from meanlink.progress import Progress
-from meanlink.purity import labelled
 
 Record = dict[str, float | int | str]
 
@@ -82,8 +81,7 @@ def evaluation(
         _, threshold = thresholds(rows, forest, config, progress)
         flat = cut_forest(forest, merge_values(forest, config.compared, config.depth), threshold)
     with _timed(seconds, "scores"):
-        found = labelled(forest, truth, mask)
-        estimate, error = forest_purity_sampled(found, config.pairs, seed)
+        estimate, error = forest_purity_sampled(forest, truth, mask, config.pairs, seed)
         record: Record = {
             "nodes": len(truth),
             "scored_nodes": int(mask.sum()),
@@ -94,7 +92,7 @@ def evaluation(
             "cut": config.cut,
             "threshold": threshold,
             "clusters": len(np.unique(flat[mask])),
-            "purity": forest_purity(found),
+            "purity": forest_purity(forest, truth, mask),
             "purity_sampled": estimate,
             "purity_sampled_error": error,
             "nmi": nmi(truth[mask], flat[mask]),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb import gates
-from btcnb.cluster import ari, dendrograms, fill_zero_rows, forest_purity, labelled, nmi, scored_nodes
+from btcnb.cluster import ari, dendrograms, fill_zero_rows, forest_purity, nmi, scored_nodes
 from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
 from btcnb.data import ROLES, AddressGraph, load_graph
@@ -236,5 +236,4 @@ def _thorough(X: FloatArray, graph: AddressGraph, flat: IntArray, job: Job) -> N
             )
     rows, _ = fill_zero_rows(X, config.zero_rows)
     tree = dendrograms(rows, np.zeros(len(rows), dtype=np.int64), config.method, progress=False)
-    whole = labelled(tree, labels, scored)
-    return numbers | {"whole_DP": forest_purity(whole)} | far_lookalikes(X, graph, job.seed)
+    return numbers | {"whole_DP": forest_purity(tree, labels, scored)} | far_lookalikes(X, graph, job.seed)

@@ -23,7 +23,6 @@ from btcnb.cluster import (
     dendrograms,
     fill_zero_rows,
     forest_purity,
-    labelled,
     nmi,
     scored_nodes,
     tune_resolution,
@@ -181,7 +180,7 @@ def _of_record(record: Mapping[str, Any]) -> Numbers:
 def _whole_purity(X: FloatArray, graph: AddressGraph, recipe: Recipe) -> float:
     rows, _ = fill_zero_rows(X, recipe.cluster.zero_rows)
     tree = dendrograms(rows, np.zeros(len(rows), dtype=np.int64), recipe.cluster.method, progress=False)
-    return forest_purity(labelled(tree, graph.labels(), scored_nodes(graph, recipe.cluster.min_degree)))
+    return forest_purity(tree, graph.labels(), scored_nodes(graph, recipe.cluster.min_degree))
 
 
 @kept

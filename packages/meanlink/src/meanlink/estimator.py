@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import csgraph
 
+from meanlink import _validate
+from meanlink._dendrogram import flatten
 from meanlink.linkage import linkage
 
 try:
@@ -117,7 +117,7 @@ class MeanLinkage(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         else:
             kept = self.n_leaves_ - self.n_clusters
         self.n_clusters_ = self.n_leaves_ - kept
-        self.labels_ = _after(self.children_[:kept], self.n_leaves_)
+        self.labels_ = flatten(_validate.tree(self.linkage_), np.arange(len(X) - 1) < kept)
         return self
 
     def _check_settings(self, samples: int) -> None:
@@ -146,13 +146,3 @@ def _directed(X: Any) -> Any:
         stacklevel=3,
     )
     return np.column_stack([X, zero])
-
-
-def _after(merges: Any, leaves: int) -> Any:
-    """Cluster of each leaf after these merges (m, 2), int64 (leaves,), numbered in order of first appearance."""
-    nodes = leaves + len(merges)
-    made = np.repeat(np.arange(leaves, nodes), 2)
-    graph = sparse.coo_array((np.ones(len(made)), (merges.ravel(), made)), shape=(nodes, nodes))
-    component = csgraph.connected_components(graph, directed=False)[1][:leaves]
-    _, first, place = np.unique(component, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[place]

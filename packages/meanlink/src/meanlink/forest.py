@@ -65,13 +65,6 @@ class Forest:
         for t in range(len(self)):
             yield self.clusters[t], self.leaves(t), self.tree(t)
 
-    def labelled(self, labels: Any, mask: Any = None) -> Iterator[tuple[Float64, Any, Any]]:
-        """(Z, labels, mask) of every tree with at least two leaves, as `forest_purity` takes them."""
-        values = np.asarray(labels)
-        for t in np.flatnonzero(self.sizes > 1):
-            leaves = self.leaves(int(t))
-            yield self.tree(int(t)), values[leaves], None if mask is None else np.asarray(mask)[leaves]
-
     def trees(self) -> Trees:
         """All trees in one numbering; raises ValueError if the arrays do not fit each other."""
         members, offsets = (_validate.integers("forest", part) for part in (self.members, self.offsets))
@@ -177,7 +170,7 @@ def local_thresholds(
     rule = CUTS[_validate.choice("cut", cut, CUTS)]
     n_min, depth = _validate.whole("n_min", n_min, 2), _validate.whole("depth", depth, 1)
     alpha = _validate.number("alpha", alpha, 0.0)
-    trees = _checked(forest)
+    trees = checked(forest)
     rows = np.empty((len(forest.members), 0)) if X is None and cut != "silhouette" else _validate.points(X)
     if len(rows) != len(forest.members):
         raise ValueError(f"X has {len(rows)} rows for a forest of {len(forest.members)} points.")
@@ -199,7 +192,7 @@ def merge_values(forest: Forest, criterion: str, depth: int = 2) -> Float64:
     coefficient ("inconsistent"); see `flat`.
     """
     values = CRITERIA[_validate.choice("criterion", criterion, CRITERIA)]
-    return values(_checked(forest), _validate.whole("depth", depth, 1))
+    return values(checked(forest), _validate.whole("depth", depth, 1))
 
 
 def cut_forest(forest: Forest, values: Any, threshold: float) -> Int64:
@@ -222,14 +215,14 @@ def cut_forest(forest: Forest, values: Any, threshold: float) -> Int64:
     >>> cut_forest(forest, merge_values(forest, "distance"), 0.5)
     array([0, 1, 2])
     """
-    trees = _checked(forest)
+    trees = checked(forest)
     threshold = _validate.number("threshold", threshold, infinite=True)
     labels = np.empty(len(forest.members), dtype=np.int64)
     labels[forest.members] = below(trees, _validate.reals("values", values, len(trees.height)), threshold)
     return labels
 
 
-def _checked(forest: Any) -> Trees:
+def checked(forest: Any) -> Trees:
     if not isinstance(forest, Forest):
         raise TypeError(f"forest must be a Forest, not a {type(forest).__name__}.")
     return forest.trees()

@@ -10,7 +10,6 @@ that each belongs to one tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from meanlink import _validate
 from meanlink._compile import compiled
 from meanlink._dendrogram import Trees, layout, parents
 from meanlink._types import Bool, Float64, Int64
-from meanlink.forest import Forest
+from meanlink.forest import Forest, checked
 
 PAIRS = 10_000
 """Default number of pairs of the estimate."""
@@ -38,35 +37,21 @@ class Labelled(NamedTuple):
     counted: Bool
 
 
-def labelled(forest: Forest, labels: Any, mask: Any = None) -> Labelled:
-    """A forest under labels (n,) of its points, and a mask (n,) of those that count, for `forest_purity`."""
+def _tree(Z: Any, labels: Any, mask: Any) -> Labelled:
+    """One tree, checked."""
+    trees = _validate.tree(Z)
+    n = len(trees.height) + 1
+    return Labelled(trees, _validate.classes("labels", labels, n), _validate.mask(mask, n))
+
+
+def _trees(forest: Any, labels: Any, mask: Any) -> Labelled:
+    """All trees of a forest, checked, with labels and mask of its points in the order of its leaves."""
+    trees = checked(forest)
     n = len(forest.members)
     classes = _validate.classes("labels", labels, n)[forest.members]
     tree = np.repeat(np.arange(len(forest)), forest.sizes)
     inside = np.unique(tree * (classes.max(initial=0) + 1) + classes, return_inverse=True)[1]
-    return Labelled(forest.trees(), inside.astype(np.int64), _validate.mask(mask, n)[forest.members])
-
-
-def _gathered(trees: Any) -> Labelled:
-    """Several trees (Z, labels, mask), each checked."""
-    if isinstance(trees, Labelled):
-        return trees
-    merges, sizes, classes, counted = [np.empty((0, 4))], [0], [np.empty(0, np.int64)], [np.empty(0, bool)]
-    used = 0
-    try:
-        listed = [(Z, labels, mask) for Z, labels, mask in trees]
-    except (TypeError, ValueError):
-        raise ValueError("trees must hold (Z, labels, mask or None) for every tree.") from None
-    for Z, labels, mask in listed:
-        n = len(_validate.tree(Z).height) + 1
-        inside = _validate.classes("labels", labels, n)
-        merges.append(np.asarray(Z, dtype=np.float64))
-        sizes.append(n)
-        classes.append(used + inside)
-        counted.append(_validate.mask(mask, n))
-        used += int(inside.max()) + 1
-    found = _validate.trees(np.concatenate(merges), np.cumsum(sizes))
-    return Labelled(found, np.concatenate(classes), np.concatenate(counted))
+    return Labelled(trees, inside.astype(np.int64), _validate.mask(mask, n)[forest.members])
 
 
 def dendrogram_purity(Z: Any, labels: Any, mask: Any = None, weighting: str = "leaf") -> float:
@@ -94,16 +79,19 @@ def dendrogram_purity(Z: Any, labels: Any, mask: Any = None, weighting: str = "l
     >>> round(dendrogram_purity([[0, 1, 0.1, 2], [2, 3, 0.2, 3]], [0, 1, 0]), 4)
     0.6667
     """
-    return forest_purity([(Z, labels, mask)], weighting)
+    return _purity(_tree(Z, labels, mask), weighting)
 
 
-def forest_purity(trees: Iterable[tuple[Any, Any, Any]] | Labelled, weighting: str = "leaf") -> float:
-    """Exact purity over several dendrograms, pairs drawn within a tree.
+def forest_purity(forest: Forest, labels: Any, mask: Any = None, weighting: str = "leaf") -> float:
+    """Exact purity over the dendrograms of a forest, pairs drawn within a tree.
 
     Parameters
     ----------
-    trees : iterable of (Z, labels, mask or None), or Labelled
-        `labelled(forest, labels, mask)` is the fast way for a whole forest.
+    forest : Forest
+    labels : array_like, shape (n,)
+        The class of every point.
+    mask : array_like of bool, shape (n,), optional
+        Points to score.
     weighting : {"leaf", "pair"}
         See `dendrogram_purity`.
 
@@ -113,12 +101,16 @@ def forest_purity(trees: Iterable[tuple[Any, Any, Any]] | Labelled, weighting: s
 
     Examples
     --------
-    >>> pair = [[0, 1, 0.1, 2]]
-    >>> forest_purity([(pair, [7, 7], None), (pair, [7, 8], None)])
+    >>> from meanlink import dendrograms
+    >>> forest = dendrograms([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [3.0, 4.0]], [0, 0, 1, 1])
+    >>> forest_purity(forest, ["a", "a", "a", "b"])
     1.0
     """
+    return _purity(_trees(forest, labels, mask), weighting)
+
+
+def _purity(found: Labelled, weighting: str) -> float:
     _validate.choice("weighting", weighting, WEIGHTINGS)
-    found = _gathered(trees)
     number = np.bincount(found.classes[found.counted], minlength=int(found.classes.max(initial=0)) + 1).astype(float)
     per_pair = np.ones(len(number)) if weighting == "pair" else 2.0 / np.maximum(number - 1.0, 1.0)
     weight = float((number * (number - 1.0) / 2.0 * per_pair).sum())
@@ -149,17 +141,17 @@ def dendrogram_purity_sampled(
     >>> dendrogram_purity_sampled([[0, 1, 0.1, 2]], [7, 7], pairs=10)
     (1.0, 0.0)
     """
-    return forest_purity_sampled([(Z, labels, mask)], pairs, seed)
+    return _estimate(_tree(Z, labels, mask), pairs, seed)
 
 
 def forest_purity_sampled(
-    trees: Iterable[tuple[Any, Any, Any]] | Labelled, pairs: int = PAIRS, seed: int = 0
+    forest: Forest, labels: Any, mask: Any = None, pairs: int = PAIRS, seed: int = 0
 ) -> tuple[float, float]:
     """Estimate of `forest_purity` from random pairs.
 
     Parameters
     ----------
-    trees : iterable of (Z, labels, mask or None), or Labelled
+    forest, labels, mask : Forest, array_like, array_like
         See `forest_purity`. The first leaf of a pair is uniform over all leaves that share their label inside a tree.
     pairs, seed : int
         Number of pairs, and seed of the generator that draws them.
@@ -171,11 +163,15 @@ def forest_purity_sampled(
 
     Examples
     --------
-    >>> forest_purity_sampled([([[0, 1, 0.1, 2]], [7, 7], None)], pairs=10)
+    >>> from meanlink import dendrograms
+    >>> forest_purity_sampled(dendrograms([[1.0, 0.0], [0.0, 1.0]], [0, 0]), [7, 7], pairs=10)
     (1.0, 0.0)
     """
+    return _estimate(_trees(forest, labels, mask), pairs, seed)
+
+
+def _estimate(found: Labelled, pairs: int, seed: int) -> tuple[float, float]:
     pairs, seed = _validate.whole("pairs", pairs, 2, MOST_PAIRS), _validate.whole("seed", seed, 0, 2**63)
-    found = _gathered(trees)
     number = np.bincount(found.classes[found.counted], minlength=int(found.classes.max(initial=0)) + 1)
     eligible = np.flatnonzero(found.counted & (number[found.classes] > 1))
     if not len(eligible):

@@ -1,9 +1,9 @@
 """Seconds and memory of exact average linkage here and in other libraries, measured in one run.
 
-    python -m meanlink.benchmark                                  # 2,000, 5,000 and 20,000 rows
-    python -m meanlink.benchmark 20000 65000 --memory 8 --timeout 900
-    python -m meanlink.benchmark 20000 --rows my_embeddings.npy --json figures.json --plot figures.png
-    python -m meanlink.benchmark --readme README.md               # writes the table between the README's two markers
+    python benchmarks/compare.py                                  # 2,000, 5,000 and 20,000 rows
+    python benchmarks/compare.py 20000 65000 --memory 8 --timeout 900
+    python benchmarks/compare.py 20000 --rows my_embeddings.npy --json figures.json --plot figures.png
+    python benchmarks/compare.py --readme README.md               # writes the table between the README's two markers
 
 Contenders: SciPy and fastcluster after `pdist`, scikit-learn's AgglomerativeClustering, and genieclust, which builds
 another tree (from a minimum spanning tree) and is timed only. The silhouette is compared with scikit-learn's.
@@ -268,7 +268,7 @@ def figure(records: Sequence[Record]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command; see the top of the module."""
     raw = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(prog="python -m meanlink.benchmark", description=__doc__, formatter_class=raw)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("sizes", type=int, nargs="*", default=list(SIZES), help="numbers of rows")
     parser.add_argument("--tasks", nargs="+", choices=CONTENDERS, default=list(CONTENDERS), help="what to measure")
     parser.add_argument("--dimension", type=int, default=128, help="columns of the generated rows")
