@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 _WHOLE_SHARE = re.compile(r"^(100|0)\.0+(?= ?%$)")
 
@@ -17,7 +16,7 @@ def number(value: Any, form: str | None = None) -> str:
     `form`, such as "{:.1f}", decides the digits; zero carries no sign and no exponent, however it was asked for. All
     is "100 %" and nothing "0 %", while "100.0 %" is a share that was rounded.
     """
-    if value is None or value is pd.NA or value is pd.NaT:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' own, without importing it
         return "–"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_URL = re.compile(r"(?i)((?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}:/+|(?<!/)//)[^\s'\"]*@")
+_LOGIN = re.compile(r"(?<![^\s'\"])[^\s'\":@/]+:[^\s'\"]+@(?=\S)")
 
 
 class BtcnbError(Exception):
@@ -25,3 +29,14 @@ class DataError(BtcnbError):
 
 class ParameterError(BtcnbError):
     """A parameter that is unknown, of the wrong type, or out of range."""
+
+
+def without_credentials(text: str) -> str:
+    """`text` without the `user:password@` of any address in it."""
+    return _LOGIN.sub("", _URL.sub(r"\1", text)) if "@" in text else text
+
+
+def clipped(text: str, most: int = 80) -> str:
+    """The beginning of a text, for an error; credentials go first, while they can still be told."""
+    text = without_credentials(text)
+    return text if len(text) <= most else f"{text[:most]} …"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from btcnb import book
 from btcnb.book import page
-from btcnb.book.page import inline_html, inline_myst, pipe_table, power_of_ten, without_credentials
+from btcnb.book.page import inline_html, inline_myst, pipe_table, power_of_ten
+from btcnb.errors import without_credentials
 from btcnb.store.keys import cell_modules, imported_subpackages
 
 

@@ -33,10 +33,9 @@ from btcnb.book.page import (
     record,
     show,
     verdicts,
-    without_credentials,
 )
 from btcnb.book.parameters import Parameter, chapter_parameters, check_run, read_parameters
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import DataError, ParameterError, without_credentials
 from btcnb.store.reads import ROOT
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import pandas as pd
 from IPython.display import display
 
 from btcnb.digits import number
+from btcnb.errors import without_credentials
 
 RECORD_MIME = "application/vnd.btcnb.record+json"
 """Outputs of this type are read by the build (provenance, verdicts) and taken off the page."""
@@ -36,8 +37,6 @@ _ACTIVE_MATHS = re.compile(
 )
 _ACTIVE = re.compile(r"[&<>\\{}\[\]`$]")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_URL = re.compile(r"(?i)((?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,30}:/+|(?<!/)//)[^\s'\"]*@")
-_LOGIN = re.compile(r"(?<![^\s'\"])[^\s'\":@/]+:[^\s'\"]+@(?=\S)")
 _SCRIPTS = re.compile(
     r"(?<![A-Za-z0-9_])(?P<name>[^\W\d_])_(?P<below>\{[^{}]+\}|max|min|[^\W_])(?![^\W_]|_)"
     r"(?:\^(?P<above>\{[^{}]+\}|\([^()]+\)|[^\W_]))?"
@@ -128,17 +127,6 @@ def code(text: str) -> str:
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence, pad = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{pad}{' '.join(text.splitlines())}{pad}{fence}"
-
-
-def without_credentials(text: str) -> str:
-    """`text` without the `user:password@` of any address in it."""
-    return _LOGIN.sub("", _URL.sub(r"\1", text)) if "@" in text else text
-
-
-def clipped(text: str, most: int = 80) -> str:
-    """The beginning of a text, for an error; credentials go first, while they can still be told."""
-    text = without_credentials(text)
-    return text if len(text) <= most else f"{text[:most]} …"
 
 
 def power_of_ten(value: float) -> str:

@@ -20,8 +20,7 @@ from typing import Any
 import yaml
 from papermill.translators import PythonTranslator
 
-from btcnb.book.page import clipped
-from btcnb.errors import ParameterError
+from btcnb.errors import ParameterError, clipped
 from btcnb.plain_yaml import read_yaml
 
 TAG = "parameters"

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
-from btcnb.book.page import clipped
 from btcnb.build import kernels
 from btcnb.build.execute import LOGGER, Execution, Progress, chapter_environment, cores, duration, execute
 from btcnb.build.fingerprint import (
@@ -36,6 +35,7 @@ from btcnb.build.presets import read_file, read_options, read_preset, resolve
 from btcnb.build.project import BuildError, Edition, Output, Project, UsageError, write_atomically
 from btcnb.build.render import Rendered, render
 from btcnb.digits import count
+from btcnb.errors import clipped
 from btcnb.store.keys import cell_modules, commit
 from btcnb.store.reads import ABSENT, LOG
 from btcnb.store.reads import digest as digest_path

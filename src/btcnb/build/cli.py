@@ -18,7 +18,7 @@ import typer.exceptions
 
 from btcnb.build import cli_experiments
 from btcnb.build.cli_experiments import say
-from btcnb.errors import BtcnbError, ParameterError
+from btcnb.errors import BtcnbError, ParameterError, without_credentials
 
 if TYPE_CHECKING:
     from btcnb.build.project import Project
@@ -66,7 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(error.format_message())
         return USAGE
     except BtcnbError as error:
-        from btcnb.book.page import without_credentials
         from btcnb.build.project import UsageError
 
         say(without_credentials(str(error)))

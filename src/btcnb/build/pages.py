@@ -21,13 +21,14 @@ import yaml
 from nbformat import NotebookNode
 
 from btcnb.book.board import bar_html, findings_myst, read_summary
-from btcnb.book.page import LEFT_OUT, RECORD_MIME, code, inline_html, pipe_table, without_credentials
+from btcnb.book.page import LEFT_OUT, RECORD_MIME, code, inline_html, pipe_table
 from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.execute import duration
 from btcnb.build.fingerprint import ChapterState, Stamp
 from btcnb.build.notebooks import load_pages, read_notebook, toc_documents
 from btcnb.build.project import Edition, Output, Project, UsageError, read_mapping, read_repository, write_atomically
 from btcnb.digits import number
+from btcnb.errors import without_credentials
 from btcnb.plain_yaml import PlainLoader
 
 COLLAPSE, PIPELINE = "book/front/collapse.svg", "book/front/pipeline.html"

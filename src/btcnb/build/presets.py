@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from btcnb.book.page import clipped
 from btcnb.book.parameters import Parameter, nearest, unknown
 from btcnb.build.project import UsageError, read_mapping
-from btcnb.errors import ParameterError
+from btcnb.errors import ParameterError, clipped
 
 Known = Mapping[str, Mapping[str, Parameter]]  # chapter -> parameter name -> parameter
 

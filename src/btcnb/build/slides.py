@@ -21,9 +21,9 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup, Tag
 
-from btcnb.book.page import clipped
 from btcnb.build.notebooks import load_chapters, select
 from btcnb.build.project import Project, UsageError, read_mapping, write_atomically
+from btcnb.errors import clipped
 from btcnb.plain_yaml import PlainLoader
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "book" / "slides.html"
