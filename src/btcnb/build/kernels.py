@@ -27,7 +27,6 @@ from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 MODULES, LOG = "BTCNB_PRELOAD", "BTCNB_PRELOAD_LOG"
 """Environment variables of the fork server: modules to import, separated by commas, and where it writes."""
-_PRELOAD = "btcnb.build.preload"
 _ALWAYS = ("ipykernel.kernelapp", "ipykernel.ipkernel", "matplotlib.pyplot")
 _BACKEND = "module://matplotlib_inline.backend_inline"  # which a kernel sets before its first cell
 _HARMLESS = {"jemalloc_bg_thd"}  # a thread of Arrow's allocator, which survives forks
@@ -52,7 +51,7 @@ def start_fork_server(modules: Iterable[str], environment: Mapping[str, str], lo
     quiet = "ignore::UserWarning:multiprocessing.resource_tracker"  # kernels are killed, and leave semaphores behind
     os.environ.update({**environment, **told, "PYTHONWARNINGS": quiet})
     try:
-        forkserver.set_forkserver_preload([_PRELOAD])
+        forkserver.set_forkserver_preload([__name__])
         forkserver.ensure_running()
         _started = True
     finally:
@@ -123,7 +122,7 @@ class _Fork:
 # --- inside the fork server and its forks ---
 
 
-def preload() -> None:
+def _preload() -> None:
     """Import the modules that the environment names; a chapter reports a module that fails."""
     with Path(os.environ[LOG]).open("ab") as log:
         os.dup2(log.fileno(), 1)
@@ -181,3 +180,7 @@ def _grant_blas_threads() -> None:
     threads = int(granted) if granted.isdigit() and int(granted) else len(os.sched_getaffinity(0))
     if threads > 1:
         ThreadpoolController().select(internal_api="openblas").limit(limits=threads)
+
+
+if MODULES in os.environ:  # this is the fork server, which imports this module first
+    _preload()
