@@ -201,6 +201,7 @@ class MiniBook:
     def create(cls, root: Path) -> MiniBook:
         book = cls(root)
         book.write("_config.yml", CONFIG)
+        shutil.copy(REAL.parents[1] / "jupytext.toml", root)
         book.write("_toc.yml", TOC)
         book.write("book/intro.md", "# A miniature book\n\nWelcome.\n")
         book.write("book/status.md", HEADER.replace("{more}", "") + STATUS)

@@ -78,9 +78,7 @@ def test_a_second_build_renders_nothing(book: MiniBook, capsys: pytest.CaptureFi
 
 
 DAMAGES: dict[str, Callable[[MiniBook], None]] = {
-    "a page is gone": lambda book: (book.made("html") / "notebooks/02_second.html").unlink(),
     "a page is empty": lambda book: (book.made("html") / "notebooks/02_second.html").write_text("") and None,
-    "a style sheet is gone": lambda book: shutil.rmtree(book.made("html") / "_static"),
     "half a state": lambda book: truncate(book.made("rendering/rendered.json")),
     "what Sphinx remembers is damaged": lambda book: [
         truncate(book.made("rendering/_build/.doctrees/notebooks/02_second.doctree")),
@@ -142,26 +140,22 @@ def pages_below(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.html")}
 
 
-def test_a_page_that_is_a_notebook_runs_again_when_what_it_read_has_changed(book: MiniBook) -> None:
+def test_pages_follow_the_records_of_benchmarks_that_they_read(book: MiniBook) -> None:
+    """A page that is a notebook runs again; prose takes a number by its name."""
+    prose = 'Welcome: {{ measured("linkage", "seconds", "{:.1f}") }} s.'
+    book.edit("book/intro.md", "Welcome.", prose)
     book.edit("_toc.yml", "  - file: book/status", "  - file: book/benchmarks\n  - file: book/status")
     cell = "from btcnb.store import note_read\nprint(note_read('results/benchmarks/linkage.json').read_text())"
     book.write("book/benchmarks.md", f"{HEADER.replace('{more}', '')}# Benchmarks\n\n```{{code-cell}}\n{cell}\n```\n")
     book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 2.125}]')
     book.take_runs()
     assert book.btcnb("build", "-p", "epochs=6") == 0
-    assert "2.125" in text(page(book, "book/benchmarks"))
+    assert "2.125" in text(page(book, "book/benchmarks")) and "Welcome: 2.1 s." in page(book, "book/intro")
     book.write("results/benchmarks/linkage.json", '[{"benchmark": "linkage", "seconds": 7.5}]')
+    book.edit("book/intro.md", prose, "Welcome.")
     assert book.btcnb("build", "-p", "epochs=6") == 0
     assert "7.5" in text(page(book, "book/benchmarks"))
     assert book.take_runs() == []
-
-
-def test_a_page_takes_numbers_from_the_records_of_benchmarks(book: MiniBook) -> None:
-    book.edit("book/intro.md", "Welcome.", 'Welcome: {{ measured("linkage", "seconds", "{:.1f}") }} s.')
-    assert book.btcnb("build", "-p", "epochs=6") == 0
-    assert "Welcome: 7.5 s." in page(book, "book/intro")
-    book.edit("book/intro.md", 'Welcome: {{ measured("linkage", "seconds", "{:.1f}") }} s.', "Welcome.")
-    assert book.btcnb("build", "-p", "epochs=6") == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
