@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,9 @@ from btcnb.book.board import (
     show_list,
     summarise,
 )
-from btcnb.book.front_pipeline import ANGLES, OWNER, pipeline_html, steps
 from btcnb.build.pages import COLLAPSE, PIPELINE, fill, front
 from btcnb.build.project import Project, UsageError
-from btcnb.build.summary import PICTURES, VERDICTS, read_verdicts, readme_text, verdicts_of
+from btcnb.build.summary import VERDICTS, read_verdicts, readme_text, verdicts_of
 from btcnb.errors import DataError
 from btcnb.experiments.headlines import Headline, headlines
 from btcnb.paper.kinds import Chapter
@@ -131,6 +131,7 @@ def test_lists_lead_to_the_lines_of_the_board(shown: list[dict[str, Any]]) -> No
 
 
 ROOT = Path(__file__).parents[2]
+FRONT = runpy.run_path(str(ROOT / "tools" / "front_pictures.py"))
 
 
 COUNTS = {"reproduced": 3, "true by construction": 1, "partly": 2, "not reproduced": 0, "cannot be tested here": 4}
@@ -189,7 +190,7 @@ def test_the_first_page_is_filled_in() -> None:
     assert "<figcaption>3 addresses of 2 owners, one <em>user</em>.</figcaption>" in page
     assert "1. **How pure?**" in page
     assert filled(text, files, []).count("has not been executed in this build") == 2
-    with pytest.raises(UsageError, match="`btcnb summary` makes it"):
+    with pytest.raises(UsageError, match=r"`python tools/front_pictures\.py` makes it"):
         filled(text, {}, [])
     with pytest.raises(UsageError, match=r"book/intro.md: front\('sculpture'\) is none of"):
         filled('{{ front("sculpture") }}', files, [])
@@ -197,11 +198,11 @@ def test_the_first_page_is_filled_in() -> None:
 
 def test_the_steps_of_the_method_are_drawn_from_one_example() -> None:
     pages = {number: f"{number}.html" for number in ("01", "02", "03", "08", "09", "13")}
-    page = pipeline_html(pages)
+    page = FRONT["pipeline_html"](pages)
     assert re.findall(r'href="(\d\d)', page) == ["01", "02", "03", "08", "09", "13"]
-    assert len(OWNER) == len(ANGLES)
-    tree, cut = steps()[4].picture, steps()[5].picture
-    assert tree.count("<path") == len(OWNER) - 1, "eight leaves, seven merges"
+    steps = FRONT["steps"]()
+    tree, cut = steps[4].picture, steps[5].picture
+    assert tree.count("<path") == len(FRONT["OWNER"]) - 1, "eight leaves, seven merges"
     assert tree.count('stroke-dasharray="5 3"') == 1, "one of them lies above λ"
     assert cut.count('rx="12"') == 2, "and its cut makes two users"
 
@@ -239,8 +240,8 @@ def test_a_damaged_list_of_verdicts_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_pictures_of_the_first_page_are_those_that_code_draws() -> None:
-    for name, make in PICTURES.items():
-        assert (ROOT / name).read_text("utf-8") == make(), f"{name}: `btcnb summary` draws it"
+    for path, text in FRONT["pictures"]().items():
+        assert path.read_text("utf-8") == text, f"{path.name}: `python tools/front_pictures.py` draws it"
 
 
 @pytest.mark.book

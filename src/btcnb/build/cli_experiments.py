@@ -315,13 +315,10 @@ def summary(
     context: typer.Context,
     check: Annotated[bool, typer.Option("--check", help="write nothing; fail if something is out of date")] = False,
     preset: Annotated[str, typer.Option(help="the build whose chapters have judged claims")] = "quick",
-    without_pictures: Annotated[
-        bool, typer.Option("--without-pictures", help="leave the first page's pictures alone")
-    ] = False,
 ) -> int:
     """Write what README and first page say about the results."""
     from btcnb.build.project import Project, find_project, write_atomically
-    from btcnb.build.summary import PICTURES, README, VERDICTS, readme_text, verdicts_text
+    from btcnb.build.summary import README, VERDICTS, readme_text, verdicts_text
     from btcnb.experiments.headlines import headlines
 
     project = find_project() if context.obj is None else Project(context.obj.resolve())
@@ -330,7 +327,7 @@ def summary(
         made[VERDICTS] = lambda: verdicts_text(project, project.output(preset))
     made[README] = lambda: readme_text(project, headlines)
     stale = []
-    for name, make in {**made, **({} if without_pictures else PICTURES)}.items():
+    for name, make in made.items():
         path, text = project.root / name, make()
         if path.exists() and path.read_text(encoding="utf-8") == text:
             continue

@@ -32,7 +32,7 @@ from btcnb.errors import without_credentials
 from btcnb.plain_yaml import PlainLoader
 
 COLLAPSE, PIPELINE = "book/front/collapse.svg", "book/front/pipeline.html"
-"""Pictures of the first page, made by `btcnb summary`."""
+"""Pictures of the first page, made by `python tools/front_pictures.py`."""
 _PACKAGES = (
     "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "torch", "torch_geometric", "igraph", "matplotlib",
     "papermill", "jupyter-book",
@@ -235,7 +235,7 @@ def front(files: Mapping[str, bytes], records: Sequence[Mapping[str, Any]]) -> C
 
     def file(name: str) -> str:
         if name not in files:
-            raise UsageError(f"{name} is missing; `btcnb summary` makes it.")
+            raise UsageError(f"{name} is missing; `python tools/front_pictures.py` makes it.")
         return files[name].decode().strip()
 
     def collapse() -> str:

@@ -1,4 +1,4 @@
-"""What `btcnb summary` keeps up to date: recorded verdicts, the README's summary, the first page's pictures.
+"""What `btcnb summary` keeps up to date: recorded verdicts and the README's summary.
 
 Claims that rules judge are judged anew from `results/sweeps` each time. Claims that a chapter judges by its own code
 need that chapter's execution; their verdicts are taken from a build and committed as `results/verdicts.csv`, so that
@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from btcnb.book.board import Summary, readme_block, summarise
-from btcnb.book.reading import chapter_pages, recorded_verdicts, sweep
-from btcnb.build.pages import COLLAPSE, PIPELINE
+from btcnb.book.reading import recorded_verdicts, sweep
 from btcnb.build.project import Output, Project, UsageError
 from btcnb.errors import DataError
 from btcnb.paper.claims import claims
@@ -79,19 +78,3 @@ def readme_text(project: Project, findings: Findings) -> str:
         raise UsageError(f"{README} lacks the lines {START} and {END}, between which the summary goes.")
     block = f"{START}\n{readme_block(committed_summary(project, findings))}\n{END}"
     return _BLOCK.sub(lambda _: block, text)
-
-
-def _collapse() -> str:
-    from btcnb.book.front_collapse import collapse_svg
-
-    return collapse_svg()
-
-
-def _pipeline() -> str:
-    from btcnb.book.front_pipeline import pipeline_html
-
-    return pipeline_html({number: f"../notebooks/{page}" for number, page in chapter_pages().items()})
-
-
-PICTURES: dict[str, Callable[[], str]] = {COLLAPSE: _collapse, PIPELINE: _pipeline}
-"""The first page's pictures by path, and what makes them; the collapse takes a small simulation, a few seconds."""
