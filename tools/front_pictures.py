@@ -5,8 +5,9 @@
 Nothing is drawn by hand. The collapse is one heuristic cluster of a simulated economy, its addresses by true owner: the
 cluster is looked for, its merges are those of the rules, and the caption counts them. The six steps show one tiny
 example, two owners with four addresses each, wrongly merged by one payment: the tree is the average linkage of the
-drawn embeddings, and the cut lies halfway between its last two merges. Steps are a list, so they stand side by side on a wide
-screen and below each other on a phone. The drawings take the page's own text colour: they read in light and dark mode.
+drawn embeddings, and the cut lies halfway between its last two merges. Steps are a list, so they stand side by side on
+a wide screen and below each other on a phone. Drawings take the page's own text colour: they read in light and dark
+mode.
 """
 
 from __future__ import annotations
