@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from btcnb.data.change_votes import (
     has_vote,
     output_rows,
     published_votes,
-    rule_precision,
     universal,
 )
 from btcnb.data.change_votes.votes import SINCE, transaction_flags
@@ -175,14 +173,6 @@ def test_the_vector_of_types_must_agree_as_a_whole() -> None:
     txs = story.pay(["k0", "w0"], {"k1": 9, "w1": 9}).pay("k1", {"z": 9}).pay("w1", {"z": 9}).build()
     assert vote(txs, "fp_address_type") == -1
     assert (vote(txs, "fp_p2pkh"), vote(txs, "fp_p2wpkh")) == (0, 1)
-
-
-def test_every_heuristic_has_an_example_above() -> None:
-    """Each of the 26 is named by a scenario of this file."""
-    text = Path(__file__).read_text(encoding="utf-8")
-    shown = [name for name in HEURISTICS if f'"{name}"' in text or name.startswith("power_of_ten_")]
-    assert tuple(shown) == HEURISTICS
-    assert "power_of_ten_{d}" in text
 
 
 def test_equal_spenders_make_no_vote_and_absence_counts_as_agreement() -> None:
@@ -411,10 +401,3 @@ def test_published_rates_and_precisions_agree() -> None:
     rounding = 0.0005 + 0.0001 / (table["TPR"] + table["FPR"])  # of the precision, and of both rates
     assert ((ours - table["precision"]).abs() <= rounding).all()
     assert len(table) == 19
-
-
-def test_no_transactions_have_no_votes() -> None:
-    txs = chain().coinbase("pool").owners(pool="pool").build()
-    assert (
-        rule_precision(txs.select(np.zeros(1, dtype=bool)))["votes"].tolist() == rule_precision(txs)["votes"].tolist()
-    )

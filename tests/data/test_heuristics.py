@@ -332,17 +332,6 @@ def graphsense(txs: Transactions) -> np.ndarray:
     return by_first(mapping.reindex(range(txs.num_addresses)).to_numpy())
 
 
-def test_common_input_equals_graphsense_clustering_at_size():
-    rng = np.random.default_rng(5)
-    story = chain()
-    for _ in range(1500):
-        story.pay([f"n{i}" for i in rng.integers(0, 4000, rng.integers(1, 6))], {f"n{rng.integers(0, 4000)}": 10})
-    txs = story.build()
-    labels = heuristic_clusters(txs, ["common_input"], HeuristicConfig(exclude_coinjoins=False))
-    assert labels.tolist() == graphsense(txs).tolist()
-    assert 1 < np.bincount(labels).max() < txs.num_addresses
-
-
 def test_on_a_simulated_chain_the_oracle_agrees():
     txs = simulate(SimulationConfig.preset("tiny", seed=3))
     labels = heuristic_clusters(txs, ["common_input"], HeuristicConfig(exclude_coinjoins=False))

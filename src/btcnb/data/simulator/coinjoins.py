@@ -100,7 +100,7 @@ class CoinJoins:
 def mix_joinmarket(world: World, members: Array) -> None:
     """One round, if enough members can take part."""
     rng = world.rng
-    number = int(rng.integers(JOINMARKET.participants[0], JOINMARKET.participants[1] + 1))
+    number = world.between(JOINMARKET.participants)
     if len(members) < number:
         return
     richest = np.sort(world.ledger.balance[members])[::-1]
@@ -165,15 +165,14 @@ def _sweep_amount(world: World, taker: Peer, makers: list[Peer], wanted: int) ->
 
 def mix_wasabi1(world: World, members: Array, coordinator: int, levels: bool) -> None:
     """One round of version 1.1 (with levels) or 1.0 (without), if enough members can take part."""
-    low, high = world.config.wasabi_peers
-    number = int(world.rng.integers(low, high + 1))
+    number = world.between(world.config.wasabi_peers)
     base = int(WASABI1_DENOMINATION * world.rng.uniform(*WASABI1.drift))
     network = int(world.rate * (WASABI1_INPUTS_PER_PEER * INPUT_SIZE + 2 * OUTPUT_SIZE))
     need = base + int(base * WASABI1.coordinator_rate * number) + network
     peers = gather_many(
         world, members, need, number, WASABI1_INPUTS_PER_PEER, more=WASABI1.extra_coins if levels else 0.0
     )
-    if len(peers) < low:
+    if len(peers) < world.config.wasabi_peers[0]:
         return
     rest = {peer.wallet: peer.total - _network_fee(world, peer) for peer in peers}
     base = min(base, min(int(value / (1 + WASABI1.coordinator_rate * len(peers))) for value in rest.values()))
@@ -225,7 +224,7 @@ def _output_fee(world: World) -> int:
 
 def mix_wasabi2(world: World, members: Array, coordinator: int) -> None:
     """One round of version 2, if the members bring enough coins."""
-    wanted = int(world.rng.integers(world.config.wasabi2_inputs[0], world.config.wasabi2_inputs[1] + 1))
+    wanted = world.between(world.config.wasabi2_inputs)
     peers = _register(world, members, wanted)
     number = sum(len(peer.coins) for peer in peers)
     if number < world.config.wasabi2_inputs[0]:
@@ -325,7 +324,7 @@ class Whirlpool:
         if world.rng.random() < WHIRLPOOL.partners:
             fee = int(WHIRLPOOL.partner_discount * fee)
         premix = value + int(np.clip(world.rate * WHIRLPOOL.mix_size / WHIRLPOOL.least_premix, *WHIRLPOOL.surplus))
-        wanted = int(world.rng.integers(WHIRLPOOL.wanted[0], WHIRLPOOL.wanted[1] + 1))
+        wanted = world.between(WHIRLPOOL.wanted)
         most = WHIRLPOOL.most_inputs
         reserve = int(world.rate * (200 + NULLDATA_BYTES + most * INPUT_SIZE))
         for number in (wanted, 1):
@@ -358,7 +357,7 @@ class Whirlpool:
         """One mix in a pool that has the coins for it, if one has."""
         number = WHIRLPOOL.participants
         if world.rng.random() < world.config.whirlpool_surge:
-            number = int(world.rng.integers(WHIRLPOOL.surge[0], WHIRLPOOL.surge[1] + 1))
+            number = world.between(WHIRLPOOL.surge)
         for pool in world.rng.permutation(len(POOLS)):
             chosen = self._choose_coins(world, int(pool), number)
             if chosen is not None:

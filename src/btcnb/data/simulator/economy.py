@@ -52,7 +52,7 @@ class Economy:
         self.users = Users(config, rng, registry, dial)
         self.exchanges = Exchanges(config, rng, registry, dial)
         self.pools = Pools(config, rng, registry)
-        tills = np.array([exchange.till.wallet for exchange in self.exchanges.all])
+        tills = np.array([exchange.vault.till for exchange in self.exchanges.all])
         self.merchants = Merchants(config, rng, registry, dial, tills)
         self.data_writers = DataWriters(config, rng, registry, era)
         self.coinjoins = CoinJoins(config, registry)

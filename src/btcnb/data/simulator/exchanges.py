@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +38,13 @@ EVERY_BLOCK = ("peel", "forward", "home")
 
 
 @dataclass
-class Till:
-    """Deposits that wait to be spent, of one exchange or of all brands of a custodian."""
+class Vault:
+    """The wallets that keep and pay coins: of one exchange, or of a custodian for several brands."""
 
-    wallet: int
-    old: int = 0  # deposits from before the first block, spent evenly over the interval
-
-
-@dataclass(frozen=True)
-class House:
-    """Wallets of a custodian, who keeps the coins of several brands."""
-
-    style: str
     hot: int
-    till: Till
+    till: int  # holds deposits until they are spent; the hot wallet itself for `direct` and `home`
     cold: int
+    old: int = 0  # deposits from before the first block, spent evenly over the interval
 
 
 @dataclass
@@ -59,21 +52,14 @@ class Exchange:
     """One exchange: wallets, habits, and the withdrawals it still has to pay."""
 
     style: str
-    hot: int
-    deposits: int  # the wallet customers pay into; the hot wallet itself for `direct` and `home`
-    till: Till  # where the coins of deposits are kept: an exchange's own, or its custodian's
-    cold: int
+    deposits: int  # the wallet customers pay into: the till, or the brand's own where a custodian keeps its coins
+    vault: Vault
     batch_period: int  # blocks between batches
     batch_most: int  # most recipients of a batch
     sweep_period: int  # blocks between sweeps
     partner_payments: int  # payments to its accounts elsewhere in a round of withdrawals
     partners: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))  # its accounts at other exchanges
     queue: list[tuple[Array, Array, Array]] = field(default_factory=list)
-
-    def take_queue(self) -> tuple[Array, Array, Array]:
-        wallet, address, value = (np.concatenate([part[i] for part in self.queue]) for i in range(3))
-        self.queue.clear()
-        return wallet, address, value
 
 
 class Exchanges:
@@ -92,13 +78,13 @@ class Exchanges:
         for rank, (exchange, share) in enumerate(zip(self.all, self.share, strict=True)):
             exchange.partners = self._accounts_near(world, rank)
             hot = int(EXCHANGES.hot_coins[0] + EXCHANGES.hot_coins[1] * users * share)
-            world.endow(np.full(hot, exchange.hot), world.money.payments(hot, scale=EXCHANGES.hot_coin))
+            world.endow(np.full(hot, exchange.vault.hot), world.money.payments(hot, scale=EXCHANGES.hot_coin))
             cold, value = EXCHANGES.cold_coins
-            world.endow(np.full(cold, exchange.cold), np.full(cold, value))
+            world.endow(np.full(cold, exchange.vault.cold), np.full(cold, value))
             if exchange.style == "forward":  # nothing waits there
                 continue
             old = int(share * EXCHANGES.old_deposits * size * world.config.blocks)
-            exchange.till.old += old
+            exchange.vault.old += old
             addresses = world.ledger.new_addresses(np.full(old, exchange.deposits))
             world.ledger.endow(addresses, world.money.payments(old, scale=EXCHANGES.old_deposit))
 
@@ -133,7 +119,7 @@ class Exchanges:
         for rank in world.rng.choice(len(self.all), size=number, p=self.share):
             exchange = self.all[rank]
             if exchange.style not in NEVER_SWEEP and _waiting(world, exchange):
-                world.orders.pay(exchange.till.wallet, wallet=exchange.hot, mode=SWEEP, most_inputs=1)
+                world.orders.pay(exchange.vault.till, wallet=exchange.vault.hot, mode=SWEEP, most_inputs=1)
 
 
 class _Founder:
@@ -152,66 +138,64 @@ class _Founder:
         kept = ~at_home & (np.arange(brands) < round((dial("home-change") + dial("shared-custody")) * brands))
         way = np.where(at_home, "home", np.where(kept, "kept", ""))
         self.way = np.append(np.full(INDEPENDENT, ""), rng.permutation(way))
-        self.houses = [self._house(number) for number in range(-(-int(kept.sum()) // EXCHANGES.brands))]
+        self.custodians = [self._custodian(number) for number in range(-(-int(kept.sum()) // EXCHANGES.brands))]
         self.payee_pays = dial("fee-from-payee")
 
     def found(self, rank: int, share: float) -> Exchange:
-        house = self.houses[int(self.rng.integers(len(self.houses)))] if self.way[rank] == "kept" else None
-        style = "home" if self.way[rank] == "home" else house.style if house else self._style(rank)
+        kept = self.way[rank] == "kept"
+        style, vault = self.custodians[int(self.rng.integers(len(self.custodians)))] if kept else ("", None)
+        style = style or ("home" if self.way[rank] == "home" else self._style(rank))
         turn = self.founded[style]
         self.founded[style] += 1
         entity = self.registry.entity("exchange", f"exchange {rank}")
-        hot, deposits, till, cold = self._kept(entity, house) if house else self._own(entity, style, turn, share)
+        if vault is None:
+            vault = self._vault(entity, style, turn, share)
+            deposits = vault.till
+        else:  # a brand has addresses of its own; whatever they receive lies in the custodian's till
+            deposits = self.registry.wallet(
+                entity, "direct-legacy" if style == "direct" else "deposits", keeper=vault.till
+            )
+        period = int(spread(turn, EXCHANGES.batch_period, self.phase) * (1 + rank / EXCHANGES.slower))
+        sweep_period = int(spread(turn, EXCHANGES.sweep_period, self.phase))
         return Exchange(
             style=style,
-            hot=hot,
             deposits=deposits,
-            till=till,
-            cold=cold,
-            batch_period=1
-            if style in EVERY_BLOCK
-            else int(self._spread(turn, *EXCHANGES.batch_period) * (1 + rank / EXCHANGES.slower)),
-            batch_most=min(self.config.largest_batch, int(self._spread(turn, *EXCHANGES.batch_most[style]))),
-            sweep_period=1 if style == "forward" else int(self._spread(turn, *EXCHANGES.sweep_period)),
+            vault=vault,
+            batch_period=1 if style in EVERY_BLOCK else period,
+            batch_most=min(self.config.largest_batch, int(spread(turn, EXCHANGES.batch_most[style], self.phase))),
+            sweep_period=1 if style == "forward" else sweep_period,
             partner_payments=_partner_payments(style, rank / self.config.exchanges),
         )
 
-    def _own(self, entity: int, style: str, turn: int, share: float) -> tuple[int, int, Till, int]:
+    def _vault(self, entity: int, style: str, turn: int, share: float) -> Vault:
+        """An exchange's own wallets."""
         program = EXCHANGES.hot_programs[style][turn % len(EXCHANGES.hot_programs[style])]
         mechanism = "home-change" if style == "home" else ""
         if style == "peel" and self.rng.random() < self.payee_pays:
             mechanism = "fee-from-payee"
         busy = EXCHANGES.withdrawals * share * (1.0 if style in ONE_BY_ONE else EXCHANGES.batched)
-        hot = self.registry.wallet(entity, program, weight=busy, mechanism=mechanism)
-        deposits = hot
+        till = hot = self.registry.wallet(entity, program, weight=busy, mechanism=mechanism)
         if style not in NEVER_SWEEP:
             kind = EXCHANGES.deposit_programs[turn % len(EXCHANGES.deposit_programs)]
             each = 1.0 if style == "forward" else EXCHANGES.batched
-            deposits = self.registry.wallet(entity, kind, weight=each * EXCHANGES.withdrawals * share)
-        return hot, deposits, Till(deposits), self.registry.wallet(entity, "cold")
+            till = self.registry.wallet(entity, kind, weight=each * EXCHANGES.withdrawals * share)
+        return Vault(hot, till, self.registry.wallet(entity, "cold"))
 
-    def _kept(self, entity: int, house: House) -> tuple[int, int, Till, int]:
-        """A brand has addresses of its own; whatever they receive lies in the house's till."""
-        program = "direct-legacy" if house.style == "direct" else "deposits"
-        return house.hot, self.registry.wallet(entity, program, keeper=house.till.wallet), house.till, house.cold
-
-    def _house(self, number: int) -> House:
+    def _custodian(self, number: int) -> tuple[str, Vault]:
+        """A custodian's style and wallets."""
         style = EXCHANGES.custodian_styles[(number + int(4 * self.phase)) % len(EXCHANGES.custodian_styles)]
         entity = self.registry.entity("custodian", f"custodian {number}")
         programs = EXCHANGES.hot_programs[style]
         weight = EXCHANGES.batched * EXCHANGES.withdrawals * EXCHANGES.brands / self.config.exchanges
-        hot = self.registry.wallet(entity, programs[number % len(programs)], weight=weight, mechanism="shared-custody")
-        till = hot
+        how: dict[str, Any] = {"weight": weight, "mechanism": "shared-custody"}
+        till = hot = self.registry.wallet(entity, programs[number % len(programs)], **how)
         if style != "direct":
-            till = self.registry.wallet(entity, "deposits", weight=weight, mechanism="shared-custody")
-        return House(style, hot, Till(till), self.registry.wallet(entity, "cold"))
+            till = self.registry.wallet(entity, "deposits", **how)
+        return style, Vault(hot, till, self.registry.wallet(entity, "cold"))
 
     def _style(self, rank: int) -> str:
         late = rank - len(self._large)
         return str(self._large[rank] if late < 0 else self._small[late % len(self._small)])
-
-    def _spread(self, turn: int, low: float, high: float) -> float:
-        return spread(turn, low, high, self.phase)
 
 
 def _partner_payments(style: str, standing: float) -> int:
@@ -223,7 +207,7 @@ def _partner_payments(style: str, standing: float) -> int:
 
 def _waiting(world: World, exchange: Exchange) -> int:
     """Deposits to be spent now: those that came in, and the share of the old ones whose time has come."""
-    return max(0, int(world.ledger.coins[exchange.till.wallet]) - int(exchange.till.old * world.ahead))
+    return max(0, int(world.ledger.coins[exchange.vault.till]) - int(exchange.vault.old * world.ahead))
 
 
 def _sweep(world: World, exchange: Exchange) -> None:
@@ -232,13 +216,13 @@ def _sweep(world: World, exchange: Exchange) -> None:
     if exchange.style in NEVER_SWEEP or not waiting:
         return
     if exchange.style == "forward":
-        world.orders.pay(np.full(waiting, exchange.till.wallet), wallet=exchange.hot, mode=SWEEP, most_inputs=1)
+        world.orders.pay(np.full(waiting, exchange.vault.till), wallet=exchange.vault.hot, mode=SWEEP, most_inputs=1)
         return
     sizes = _sweep_sizes(world, waiting)
-    joined = np.where(world.rng.random(len(sizes)) < EXCHANGES.joined, exchange.hot, -1)
-    payer = np.full(len(sizes), exchange.till.wallet)
+    joined = np.where(world.rng.random(len(sizes)) < EXCHANGES.joined, exchange.vault.hot, -1)
+    payer = np.full(len(sizes), exchange.vault.till)
     world.orders.pay(
-        payer, wallet=exchange.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=EXCHANGES.sweep_hurry
+        payer, wallet=exchange.vault.hot, mode=SWEEP, most_inputs=sizes, companion=joined, hurry=EXCHANGES.sweep_hurry
     )
 
 
@@ -262,28 +246,29 @@ def _balance_books(exchange: Exchange, amounts: Array, rng: np.random.Generator)
 
 
 def _pay_queue(world: World, exchange: Exchange) -> None:
-    wallet, address, value = exchange.take_queue()
+    wallet, address, value = (np.concatenate(column) for column in zip(*exchange.queue, strict=True))
+    exchange.queue.clear()
     _refill(world, exchange, int(value.sum()))
     if exchange.style in ONE_BY_ONE:
-        world.orders.pay(np.full(len(value), exchange.hot), wallet=wallet, address=address, value=value)
+        world.orders.pay(np.full(len(value), exchange.vault.hot), wallet=wallet, address=address, value=value)
         return
     least, companion = 1, -1
     if exchange.style == "direct":  # deposits leave with the withdrawals as fast as they come in
         batches = -(-len(value) // exchange.batch_most)
         least = min(max(1, _waiting(world, exchange) // batches), world.config.largest_consolidation)
-        companion = exchange.hot
+        companion = exchange.vault.hot
     for start in range(0, len(value), exchange.batch_most):
         part = slice(start, start + exchange.batch_most)
         world.orders.batch(
-            exchange.hot, wallet[part], address[part], value[part], least_inputs=least, companion=companion
+            exchange.vault.hot, wallet[part], address[part], value[part], least_inputs=least, companion=companion
         )
 
 
 def _refill(world: World, exchange: Exchange, wanted: int) -> None:
     """Fetch coins from cold storage when the hot wallet runs low, and bring back what is too much."""
-    have = int(world.ledger.balance[exchange.hot])
+    have = int(world.ledger.balance[exchange.vault.hot])
     (few, spare), (many, much) = EXCHANGES.too_little, EXCHANGES.too_much
     if have < few * wanted:
-        world.orders.pay(exchange.cold, wallet=exchange.hot, value=few * wanted + spare)
+        world.orders.pay(exchange.vault.cold, wallet=exchange.vault.hot, value=few * wanted + spare)
     elif have > many * wanted + much:
-        world.orders.pay(exchange.hot, wallet=exchange.cold, value=have // 2)
+        world.orders.pay(exchange.vault.hot, wallet=exchange.vault.cold, value=have // 2)

@@ -140,7 +140,7 @@ def run_small_coinjoins(world: World, users: Users) -> None:
 
 def _mix_few(world: World, asked: Array) -> None:
     """One round among two or three of the people asked, if so many can take part."""
-    number = int(world.rng.integers(SMALL.participants[0], SMALL.participants[1] + 1))
+    number = world.between(SMALL.participants)
     amount = int(world.money.payments(1, scale=SMALL.amount)[0]) + SMALL.least_amount
     fee = int(world.rate * (6 + 4 * INPUT_SIZE + 2 * OUTPUT_SIZE))
     peers = gather_many(world, np.unique(asked), amount + fee + SMALL.least_amount, number, SMALL.most_inputs)

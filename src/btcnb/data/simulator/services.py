@@ -54,7 +54,7 @@ class Merchants:
         self._cumulative = np.cumsum(popularity) / popularity.sum()
         # how many coins a merchant collects before forwarding them, long-tailed
         most, (factor, less) = config.largest_consolidation, MERCHANTS.patience
-        rarity = np.array([spread(rank, 0.0, 1.0, phase) for rank in range(number)])
+        rarity = np.array([spread(rank, (0.0, 1.0), phase) for rank in range(number)])
         self._patience = np.minimum(most, factor * rarity**-MERCHANTS.patience_tail - less).astype(np.int64)
         self._account = np.empty(0, dtype=np.int64)
         self._standing_address = np.empty(0, dtype=np.int64)
@@ -151,8 +151,7 @@ class Pools:
         self.wallet = np.array([registry.newcomer("pool", f"pool {rank}", "pool") for rank in range(number)])
         power = 1.0 / np.arange(1, number + 1)
         self._cumulative = np.cumsum(power) / power.sum()
-        low, high = POOLS.period
-        self._period = [int(spread(rank, low, high, phase)) for rank in range(number)]  # blocks between payouts
+        self._period = [int(spread(rank, POOLS.period, phase)) for rank in range(number)]  # blocks between payouts
         self._address = np.empty(0, dtype=np.int64)
         self._immature: list[int] = []
         self._miners: list[tuple[Array, Array]] = []

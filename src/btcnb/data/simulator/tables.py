@@ -156,18 +156,13 @@ def _truth(world: World, used: Array, tx: npt.NDArray[np.void]) -> Truth:
 def hash_strings(base: np.uint64, counter: Words, missing: BoolArray | None = None) -> Any:
     """64 hexadecimal digits per counter (four scrambled words counter..counter+3), NaN where `missing`; a pandas
     string array."""
-    number = len(counter)
-    present = np.arange(number) if missing is None else np.flatnonzero(~missing)
-    words = _scrambled(base + counter[present][:, None] + np.arange(4, dtype=np.uint64)[None, :])  # (k, 4)
-    digits = words.astype(">u8").tobytes().hex().encode()
-    length = np.zeros(number + 1, dtype=np.int64)
-    length[present + 1] = 64
-    valid = None
+    present = counter if missing is None else counter[~missing]
+    words = _scrambled(base + present[:, None] + np.arange(4, dtype=np.uint64)[None, :])  # (k, 4)
+    digits = pa.py_buffer(words.astype(">u8").tobytes().hex().encode())
+    array = pa.Array.from_buffers(pa.binary(64), len(present), [None, digits]).cast(pa.large_binary())
+    array = array.cast(pa.large_string())
     if missing is not None:
-        valid = pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
-    array = pa.Array.from_buffers(
-        pa.large_string(), number, [valid, pa.py_buffer(np.cumsum(length).tobytes()), pa.py_buffer(digits)]
-    )
+        array = array.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
     dtype: Any = pd.StringDtype("pyarrow", na_value=np.nan)
     return dtype.__from_arrow__(array)
 

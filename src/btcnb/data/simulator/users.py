@@ -124,9 +124,8 @@ class Users:
 
     def _pay_several(self, world: World, payer: Array, value: Array) -> None:
         """One payment to a few people at once: `value` is shared between them."""
-        fewest, most = USERS.several_payees
         for wallet, amount in zip(payer, value, strict=True):
-            number = int(world.rng.integers(fewest, most + 1))
+            number = world.between(USERS.several_payees)
             share = np.maximum(amount // number, AMOUNTS.least)
             payees = self.draw(world, number)
             if world.ledger.balance[wallet] > number * share + USERS.reserve and (payees != wallet).all():

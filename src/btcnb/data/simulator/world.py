@@ -33,12 +33,13 @@ OPTIONS: dict[str, int] = {
 GOLDEN = 0.6180339887498949
 
 
-def spread(position: int, low: float, high: float, phase: float = 0.5) -> float:
-    """A number between low and high, evenly spread over positions 0, 1, 2, … from a phase that an economy draws.
+def spread(position: int, bounds: tuple[float, float], phase: float) -> float:
+    """A number between the bounds, evenly spread over positions 0, 1, 2, … from a phase that an economy draws.
 
     The habits of the few large services are dealt out so: drawn one by one, they would make two economies differ by
     more than the real chain does from year to year.
     """
+    low, high = bounds
     return low + (high - low) * ((phase + position * GOLDEN) % 1.0)
 
 
@@ -204,6 +205,10 @@ class World:
         pull = CLOCK.rate_stays * np.log(self.rate / self.config.fee_rate)
         rate = self.config.fee_rate * np.exp(pull + self.rng.normal(0.0, CLOCK.rate_step))
         self.rate = float(np.clip(rate, CLOCK.least_rate, CLOCK.largest_rate))
+
+    def between(self, bounds: tuple[int, int]) -> int:
+        """A whole number from the first bound to the second, both included."""
+        return int(self.rng.integers(bounds[0], bounds[1] + 1))
 
     def deposits(self, customers: Array) -> tuple[Array, Array]:
         """Where customers send coins for their account: (wallet, address), the address their standing one or

@@ -1,9 +1,12 @@
-"""Marks dealt to wallets: shares come out by weight, whatever the weights are."""
+"""The file of the simulator's numbers, and the marks that wallets are dealt from it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,18 +14,20 @@ from btcnb.data.simulator.parameters import (
     ANY,
     CHANGE_TO_MAIN,
     ERAS,
+    FILE,
     MECHANISM_NUMBER,
+    MECHANISMS,
     P2PKH,
     P2SH_P2WPKH,
     PROGRAM_NUMBER,
     PROGRAMS,
     WITNESS_BYTES,
+    numbers,
 )
 from btcnb.data.simulator.tables import SCRIPT_TYPE
 from btcnb.data.simulator.wallets import (
     HABITS,
     OTHER_SCRIPT,
-    SEGWIT,
     deal,
     draw_user_programs,
     program_habits,
@@ -30,6 +35,53 @@ from btcnb.data.simulator.wallets import (
     with_marks,
     with_mechanisms,
 )
+
+WORLD: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+
+
+def test_every_number_has_a_source_and_a_meaning() -> None:
+    for section, entries in WORLD["numbers"].items():
+        for name, entry in entries.items():
+            if name != "source":
+                assert set(entry) <= {"value", "source", "words"}, (section, name)
+                assert entry.get("source", entries["source"]) in WORLD["sources"], (section, name)
+                assert entry["words"], (section, name)
+    for table in ("programs", "eras"):
+        assert WORLD[table]["source"] in WORLD["sources"]
+    assert all(mechanism.source for mechanism in MECHANISMS)
+
+
+def test_every_source_is_cited() -> None:
+    cited = {WORLD["programs"]["source"], WORLD["eras"]["source"]}
+    cited |= {entry["source"] for entry in WORLD["mechanisms"].values()}
+    for entries in WORLD["numbers"].values():
+        cited |= {entries["source"], *(entry["source"] for entry in entries.values() if "source" in entry)}
+    assert set(WORLD["sources"]) <= cited
+
+
+def test_shares_of_programs_and_habits_are_shares() -> None:
+    assert sum(program.share for program in PROGRAMS) == pytest.approx(1)
+    assert all(0 <= program.reuse[0] <= program.reuse[1] <= 1 for program in PROGRAMS)
+    assert sum(numbers("users").habits.values()) <= 1
+    assert sum(numbers("whirlpool").popularity) == pytest.approx(1)
+
+
+def test_names_of_programs_exist() -> None:
+    exchanges, merchants = numbers("exchanges"), numbers("merchants")
+    named = {name for programs in exchanges.hot_programs.values() for name in programs}
+    named |= {name for programs in merchants.programs.values() for name in programs}
+    named |= {*exchanges.deposit_programs, *numbers("users").privacy_programs}
+    assert named <= set(PROGRAM_NUMBER)
+    styles = {*exchanges.largest, *exchanges.large, *exchanges.small, *exchanges.custodian_styles}
+    assert styles <= set(exchanges.hot_programs) == set(exchanges.batch_most)
+
+
+def test_eras_follow_one_another() -> None:
+    firsts = [era.first_block for era in ERAS.values()]
+    assert firsts == sorted(firsts) and firsts[0] == 0
+
+
+# marks of wallets ---------------------------------------------------------------------------------------------------
 
 KEPT = [name for name in HABITS.names or () if name not in ("version", "locktime", "rbf", "script")]
 """Habits that are the program's."""
@@ -99,10 +151,6 @@ def test_a_careless_wallet_changes_one_habit() -> None:
     assert differs == [[], ["change"], ["payee_pays_fee"], ["least_inputs"], ["change_script"]]
     assert habits["change"][1] == CHANGE_TO_MAIN
     assert habits["change_script"][4] == OTHER_SCRIPT[P2PKH] == P2SH_P2WPKH
-
-
-def test_segwit_scripts_are_those_with_a_witness() -> None:
-    assert np.array_equal(SEGWIT, WITNESS_BYTES > 0)
 
 
 def test_the_other_type_of_change_shows_on_the_chain() -> None:
