@@ -43,7 +43,7 @@ from btcnb.experiments.change_forest import (
     train_forest,
 )
 from btcnb.experiments.moser import change_decisions, moser_merges
-from btcnb.experiments.moser_measure import counted, forest_numbers, pooled_scores, vote_numbers
+from btcnb.experiments.moser_measure import chain_votes, forest_numbers, pooled_scores, vote_numbers
 from btcnb.store.keys import commit
 
 BLOCKS, LABELS = "mainnet-blocks", "labels/btc_labels.csv.gz"
@@ -63,12 +63,12 @@ def spans(txs: Transactions) -> list[Transactions]:
 
 def votes_of(txs: Transactions) -> Iterator[Line]:
     for number, part in enumerate(spans(txs), 1):
-        yield "votes", number, vote_numbers(pooled_scores([counted(part, both_spent=False)])) | {"txs": len(part)}
+        yield "votes", number, vote_numbers(pooled_scores([chain_votes(part, both_spent=False)])) | {"txs": len(part)}
 
 
 def whole(txs: Transactions) -> tuple[OutputRows, dict[str, Any]]:
     """The payments whose change is revealed, as rows, and counts and rates over all blocks."""
-    strict, loose = counted(txs), counted(txs, both_spent=False)
+    strict, loose = chain_votes(txs), chain_votes(txs, both_spent=False)
     rows = labelled_rows(txs, loose.revealed.known, loose.revealed.cluster, loose.votes)
     fee = txs.transactions["fee"].to_numpy()[loose.revealed.tx] >= 0
     numbers: dict[str, Any] = vote_numbers(pooled_scores([loose]))

@@ -19,7 +19,7 @@ from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.coinjoin import PROTOCOLS, Apart, Drawn, FeatureSpread, draw_mixes, payment_pairs, surroundings
 from btcnb.experiments.coinjoin_economy import edge_numbers, leakage, owner_numbers, shared
-from btcnb.experiments.coinjoin_trial import Counted, MixingTrial, mixing_trial
+from btcnb.experiments.coinjoin_trial import MixCounts, MixingTrial, mixing_trial
 from btcnb.experiments.measures import measure
 from btcnb.experiments.pairs import judged_source
 from btcnb.experiments.recipe import Job, baseline
@@ -113,8 +113,8 @@ def test_numbers_of_a_trial_are_those_of_its_counts() -> None:
     assert np.mean([found[f"hybrid.ward.TN.{name}"] for name in PROTOCOLS]) == pytest.approx(found["hybrid.ward.TN"])
 
 
-def _counted(pairs: int, apart_: int, parted: float) -> Counted:
-    return Counted(Apart(pairs, apart_, 0, 0, 0, 0), 0.5, parted, 2)
+def _counted(pairs: int, apart_: int, parted: float) -> MixCounts:
+    return MixCounts(Apart(pairs, apart_, 0, 0, 0, 0), 0.5, parted, 2)
 
 
 def test_payments_are_compared_with_the_coinjoins_they_are_near_to_by_hand() -> None:

@@ -28,7 +28,7 @@ from btcnb.experiments.moser import (
     threshold_sweep,
 )
 from btcnb.experiments.moser_measure import (
-    counted,
+    chain_votes,
     entity_clusterings,
     entity_scores,
     kept_apart,
@@ -243,9 +243,9 @@ def test_truth_is_needed() -> None:
 
 def test_votes_of_two_chains_are_counted_together() -> None:
     one, two = chain_of(3), chain_of(1, name="v")
-    table = pooled_scores([counted(one), counted(two)])
+    table = pooled_scores([chain_votes(one), chain_votes(two)])
     assert table.loc["power_of_ten_5", ["coverage", "TPR", "FPR"]].tolist() == [1, 1, 0]
-    three, single = (pooled_scores([counted(each)])["coverage"] for each in (one, two))
+    three, single = (pooled_scores([chain_votes(each)])["coverage"] for each in (one, two))
     assert table["coverage"].to_numpy() == pytest.approx((3 * three + single).to_numpy() / 4)
     flat = vote_numbers(table)
     assert len([name for name in flat if name.endswith(".TPR")]) == len(HEURISTICS)
@@ -276,7 +276,7 @@ def test_real_blocks_reveal_and_vote() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # previous outputs are missing: that is known
         txs = read_blocks(sorted(real_blocks().glob("*.bin"))[0])
-    found = counted(txs, both_spent=False)
+    found = chain_votes(txs, both_spent=False)
     assert found.revealed.steps["eligible"] > 100
     table = pooled_scores([found])
     published = published_votes()

@@ -22,11 +22,11 @@ from btcnb.experiments.quality import (
     THRESHOLDS,
     best_silhouette,
     cuts,
-    dealt,
     examples,
     flags,
     purity,
     refinement_numbers,
+    shuffled_within,
     wrong_shares,
 )
 from btcnb.experiments.recipe import recipe
@@ -71,18 +71,18 @@ labelled = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=1,
 def test_dealing_keeps_the_parts_of_every_cluster(pairs: list[tuple[int, int]], seed: int) -> None:
     partition, within = ints(*(a for a, _ in pairs)), ints(*(b for _, b in pairs))
     before = partition.copy()
-    out = dealt(partition, within, seed)
+    out = shuffled_within(partition, within, seed)
     assert Counter(zip(out, within, strict=True)) == Counter(zip(partition, within, strict=True))
-    assert np.array_equal(out, dealt(partition, within, seed)) and np.array_equal(partition, before)
+    assert np.array_equal(out, shuffled_within(partition, within, seed)) and np.array_equal(partition, before)
 
 
 def test_dealing_is_random() -> None:
     """Each of two parts of 500 goes to half of either; a cluster of one part stays as it is."""
     partition, within = np.repeat([0, 1, 2], 500), np.repeat([0, 0, 1], 500)
-    out = dealt(partition, within, 3)
+    out = shuffled_within(partition, within, 3)
     assert 200 < int(out[:500].sum()) < 300
     assert (out[1000:] == 2).all()
-    assert not np.array_equal(out, dealt(partition, within, 4))
+    assert not np.array_equal(out, shuffled_within(partition, within, 4))
 
 
 # --- purity ---
@@ -303,7 +303,7 @@ def test_examples_by_hand() -> None:
     owners = ints(1, 1, 2, 2, 3, 3, 3, 4, 5)
     found = refined(X, labels, FIXED)
     numbers = examples(found, labels, owners, seed=1)
-    mixed = dealt(ints(0, 0, 1, 1, 2, 2, 2, 3, 4), labels, 1)[:4]
+    mixed = shuffled_within(ints(0, 0, 1, 1, 2, 2, 2, 3, 4), labels, 1)[:4]
     assert numbers == pytest.approx(
         {
             "example.collapsed": 1,

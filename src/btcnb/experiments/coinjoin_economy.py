@@ -104,8 +104,8 @@ def leakage(txs: Transactions, judged: int, others: int, seed: int = 0, width: i
     """What separate CoinJoins of one economy share: inputs of `judged` CoinJoins of each protocol that lie in the
     surroundings of `others` more of each protocol, and owners of those inputs. Where a protocol has fewer than both
     together, the judged ones come first."""
-    owner = owners(txs)
     first = draw_mixes(txs, judged, 1, seed).transactions
+    owner = owners(txs)
     rest = draw_mixes(txs, judged + others, 1, seed + 1)
     kept = [rest.transactions[(rest.protocol == name) & ~np.isin(rest.transactions, first)] for name in PROTOCOLS]
     other = np.sort(np.concatenate([each[:others] for each in kept]))

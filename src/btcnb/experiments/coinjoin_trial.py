@@ -78,7 +78,7 @@ JUDGED_BY = f"{GNN}.average"
 
 
 @dataclass(frozen=True)
-class Counted:
+class MixCounts:
     """What one clustering does to one CoinJoin."""
 
     pairs: Apart
@@ -92,7 +92,7 @@ class MixingTrial:
     """One encoder on one chain. Lists are aligned with the CoinJoins that were judged."""
 
     drawn: Drawn
-    counts: dict[str, list[Counted]] = field(default_factory=dict)
+    counts: dict[str, list[MixCounts]] = field(default_factory=dict)
     distances: list[FloatArray] = field(default_factory=list)  # of some input pairs of each CoinJoin
     own: list[BoolArray] = field(default_factory=list)  # of the same pairs: whether they have one owner
     shift: list[tuple[float, float]] = field(default_factory=list)  # of inputs, of the other nodes
@@ -190,7 +190,7 @@ def mixing_trial(
         for name, labels in local.labels.items():
             parted = float((labels[paid[:, 0]] != labels[paid[:, 1]]).mean()) if len(paid) else float("nan")
             random = dealt(labels, mix.inputs, _within(name, local))
-            one = Counted(apart(mix, labels), random, parted, len(np.unique(labels)))
+            one = MixCounts(apart(mix, labels), random, parted, len(np.unique(labels)))
             trial.counts.setdefault(short_name(name), []).append(one)
         far, own = _near(mix, local, rng)
         trial.distances.append(far)

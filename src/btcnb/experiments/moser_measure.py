@@ -59,22 +59,30 @@ from btcnb.experiments.pairs import DrawnPairs, Numbers, counts_by_draw, pair_sc
 from btcnb.experiments.recipe import Job
 from btcnb.experiments.stages import StageTimer
 
+IntArray = npt.NDArray[np.int64]
+Clustering = Callable[[EntityGraph], IntArray]
+
+REPEATS = 3
+"""Splits by cluster over which held-out scores are averaged."""
+TRUE_TRANSACTIONS = 30_000
+"""As many as the paper trains on; here with the change that the simulator tells."""
+ENTITY_GRAPHS = 150
 RATES = ("coverage", "TPR", "FPR", "remaining", "remaining_spent")
 
 
-class Counted(NamedTuple):
+class ChainVotes(NamedTuple):
     """A chain with its votes and what common inputs reveal in it."""
 
     votes: ChangeVotes
     revealed: RevealedChange
 
 
-def counted(txs: Transactions, both_spent: bool = True) -> Counted:
+def chain_votes(txs: Transactions, both_spent: bool = True) -> ChainVotes:
     """Votes and revealed change of one chain."""
-    return Counted(change_votes(txs), revealed_change(txs, both_spent))
+    return ChainVotes(change_votes(txs), revealed_change(txs, both_spent))
 
 
-def pooled_scores(chains: Sequence[Counted]) -> pd.DataFrame:
+def pooled_scores(chains: Sequence[ChainVotes]) -> pd.DataFrame:
     """`vote_scores` over all transactions of several chains, and the column `comparable`.
 
     comparable: coverage of the remaining transactions, as it compares with the published one: of universal heuristics
@@ -120,19 +128,10 @@ def vote_numbers(table: pd.DataFrame) -> dict[str, float]:
     return flat | {f"votes.rank_{name}": value for name, value in rank_agreement(table).items()}
 
 
-def _length(each: Counted) -> int:
+def _length(each: ChainVotes) -> int:
     """Room for the transaction ids of a chain."""
     ids = np.concatenate([each.votes.tx, each.revealed.tx, each.revealed.remaining])
     return int(ids.max()) + 1 if len(ids) else 0
-
-
-IntArray = npt.NDArray[np.int64]
-
-REPEATS = 3
-"""Splits by cluster over which held-out scores are averaged."""
-TRUE_TRANSACTIONS = 30_000
-"""As many as the paper trains on; here with the change that the simulator tells."""
-ENTITY_GRAPHS = 150
 
 
 def moser(job: Job) -> Numbers:
@@ -143,7 +142,7 @@ def moser(job: Job) -> Numbers:
         txs = load_transactions(source, "test", sampled=False)
     config = ForestConfig(seed=job.seed)
     with timer("votes"):
-        chains = [counted(each) for each in (*teachers, txs)]
+        chains = [chain_votes(each) for each in (*teachers, txs)]
         numbers: Numbers = {**vote_numbers(pooled_scores(chains)), **_counts(chains)}
     with timer("train"):
         rows = gathered([_revealed(each, found) for each, found in zip(teachers, chains, strict=False)])
@@ -205,11 +204,11 @@ def true_rows(chains: list[Transactions], number: int, seed: int) -> OutputRows:
     return rows.of(np.repeat(keep, 2))
 
 
-def _revealed(txs: Transactions, found: Counted) -> OutputRows:
+def _revealed(txs: Transactions, found: ChainVotes) -> OutputRows:
     return labelled_rows(txs, found.revealed.known, found.revealed.cluster, found.votes)
 
 
-def _counts(chains: list[Counted]) -> Numbers:
+def _counts(chains: list[ChainVotes]) -> Numbers:
     """Steps of the ground truth, summed over chains."""
     steps = {name: sum(each.revealed.steps[name] for each in chains) for name in chains[0].revealed.steps}
     numbers: Numbers = {f"truth.{name}": value for name, value in steps.items()}
@@ -233,9 +232,6 @@ def _repeat_mean(name: str, found: list[HeldOut]) -> Numbers:
 
 def _flat(name: str, found: dict[str, float] | dict[str, int]) -> Numbers:
     return {f"{name}.{key}": value for key, value in found.items()}
-
-
-Clustering = Callable[[EntityGraph], IntArray]
 
 
 def entity_scores(
@@ -287,7 +283,7 @@ def coinjoin_clusters(txs: Transactions, forest: ChangeForest, decisions: Change
 
 def kept_apart(txs: Transactions, labels: IntArray) -> float:
     """Of the pairs of input addresses of true CoinJoins with two owners, the share in two clusters; NaN of none."""
-    owner, mixes = owners(txs), known_mixes(txs)
+    mixes, owner = known_mixes(txs), owners(txs)
     address, tx = txs.inputs["address"].to_numpy(), txs.inputs["tx"].to_numpy()
     rows = (mixes != "")[tx] & (address >= 0)
     rows[rows] = owner[address[rows]] >= 0

@@ -247,14 +247,14 @@ def cuts(found: Refined, labels: IntArray, one: float, seed: int) -> Iterator[tu
     heights = forest.merges[:, 2]
     paper = cut_forest(forest, heights, found.threshold)[leaf]
     yield "lambda", paper
-    yield "random", dealt(paper, labels, seed)
+    yield "random", shuffled_within(paper, labels, seed)
     yield "local", found.partition
     yield "silhouette", cut_forest(forest, heights, one)[leaf]
     for threshold in THRESHOLDS:
         yield f"at.{threshold:.2f}", cut_forest(forest, heights, threshold)[leaf]
 
 
-def dealt(partition: IntArray, within: IntArray, seed: int) -> IntArray:
+def shuffled_within(partition: IntArray, within: IntArray, seed: int) -> IntArray:
     """The labels of `partition` (n,) permuted at random inside each cluster of `within` (n,): equal sizes, no sense."""
     order = np.argsort(within, kind="stable")
     mixed = np.lexsort((np.random.default_rng([seed, 13]).random(len(within)), within))
@@ -328,7 +328,7 @@ def examples(found: Refined, labels: IntArray, owners: IntArray, seed: int) -> N
         "example.flagged_share": float(np.median(share[collapsed])) if collapsed.any() else float("nan"),
         "example.largest_part": float(np.median(largest)) if largest else float("nan"),
         "parts.purity": purity(one[inside], owners[inside]),
-        "parts.purity_random": purity(dealt(one, labels, seed)[inside], owners[inside]),
+        "parts.purity_random": purity(shuffled_within(one, labels, seed)[inside], owners[inside]),
     }
 
 
