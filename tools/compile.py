@@ -60,15 +60,14 @@ def trees() -> None:
 
 
 def large_trees() -> None:
-    """What only trees of many points take: searches by products and in tiles, and some levels of the result."""
+    """What only trees of many points take: the search for neighbours, and some levels of the result."""
     import numpy as np
 
     from btcnb.cluster import linkage, silhouette_levels
 
     rng = np.random.default_rng(0)
-    for n in (6_000, 41_000):
-        X = rng.normal(size=(n // 30, 16))[rng.integers(n // 30, size=n)] + 0.1 * rng.normal(size=(n, 16))
-        Z = linkage(X, progress=False)
+    X = rng.normal(size=(200, 16))[rng.integers(200, size=6_000)] + 0.1 * rng.normal(size=(6_000, 16))
+    Z = linkage(X, progress=False)
     silhouette_levels(X, Z, clusters=[700, 1_400])
 
 

@@ -15,7 +15,6 @@ from btcnb.cluster import (
     evaluate,
     refine,
 )
-from meanlink import progress
 
 ROWS = np.random.default_rng(0).normal(size=(600, 8))
 PARTITION = np.repeat(np.arange(6), 100)
@@ -55,38 +54,3 @@ def test_a_stage_counts_from_nothing_to_all(stage: str) -> None:
     for (before, total), (after, whole) in itertools.pairwise(heard):
         assert after >= before or (before == total and after == 0)  # the next stage begins when the last is at its end
         assert whole == total or after == 0
-
-
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("word", [1, 2, 3, "last"])
-def test_an_interrupt_at_any_word_arrives_and_leaves_no_bar_open(
-    stage: str, word: int | str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    count = [0]
-    STAGES[stage](lambda *_: count.__setitem__(0, count[0] + 1))
-    when = count[0] if word == "last" else min(int(word), count[0])
-    bars, words = [], [0]
-
-    class Bar:
-        """Stands for tqdm's: interrupted while it draws."""
-
-        def __init__(self, *_: object) -> None:
-            self.closed = False
-            bars.append(self)
-
-        def update(self, _: int) -> None:
-            words[0] += 1
-            if words[0] == when:
-                raise KeyboardInterrupt
-
-        def refresh(self) -> None:
-            pass
-
-        def close(self) -> None:
-            self.closed = True
-
-    monkeypatch.setattr(progress, "_bar", Bar)
-    with pytest.raises(KeyboardInterrupt):
-        STAGES[stage](True)
-    assert bars
-    assert all(bar.closed for bar in bars)

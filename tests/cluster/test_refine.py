@@ -20,7 +20,6 @@ from btcnb.cluster import (
     merge_values,
     refine,
 )
-from btcnb.errors import ParameterError
 
 SIZES = (1, 2, 3, 17, 90, 200, 1)
 
@@ -46,14 +45,6 @@ def test_each_tree_is_the_linkage_of_its_cluster(method: str) -> None:
             assert hierarchy.is_valid_linkage(Z)
             for threshold in shapes.cuts_away_from_ties(alone[:, 2], 10):
                 assert shapes.same_partition(cut(Z, threshold), cut(alone, threshold))
-
-
-@pytest.mark.parametrize("shape", [shapes.bits, shapes.repeated, shapes.spiral], ids=lambda shape: shape.__name__)
-@pytest.mark.parametrize("method", ["average", "ward"])
-def test_small_trees_replay(shape, method: str) -> None:
-    X = shape(40, 5)
-    (tree,) = dendrograms(X, np.zeros(40), method)
-    shapes.replay(X, tree[2], method, tolerance=1e-7)
 
 
 @pytest.mark.parametrize("rule", ["silhouette", "gap", "inconsistency"])
@@ -103,16 +94,6 @@ def test_a_collapsed_cluster_is_split_and_named() -> None:
     assert merge["height"] == pytest.approx(1.0, abs=0.05)
     assert merge["excess"] == pytest.approx(merge["height"] - 0.5)
     assert merge["suspicion"] == pytest.approx(merge["excess"] * 4 * 12 * 8 / 20**2)
-
-
-def test_the_threshold_is_the_size_weighted_mean_of_local_ones() -> None:
-    X, _, heuristic = collapsed()
-    result = refine(X, heuristic)
-    weights = result.local["size"] * result.local["threshold"]
-    assert result.threshold == pytest.approx(weights.sum() / result.local["size"].sum())
-    assert result.local["cluster"].tolist() == [0, 2, 3]
-    own = [cut_silhouette(X[heuristic == c], linkage(X[heuristic == c])) for c in (0, 2, 3)]
-    np.testing.assert_allclose(result.local["threshold"], own, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", ["average", "ward", "complete", "single"])
@@ -168,19 +149,3 @@ def test_clusters_of_one_point_pass_through() -> None:
     assert shapes.same_partition(result.partition, np.arange(4))
     assert result.threshold == np.inf and result.suspicious.empty and result.local.empty
     assert [Z.shape for _, _, Z in result.forest] == [(0, 4)] * 4
-
-
-def test_labels_and_input_are_left_alone() -> None:
-    X, _, heuristic = collapsed()
-    X, before = X.astype(np.float32), heuristic.copy()
-    X.setflags(write=False)
-    refine(X, heuristic)
-    np.testing.assert_array_equal(heuristic, before)
-
-
-def test_settings_are_those_of_the_configuration() -> None:
-    X, _, heuristic = collapsed()
-    with pytest.raises(ParameterError, match="lambda_ is no parameter"):
-        refine(X, heuristic, lambda_=0.3)
-    with pytest.raises(ParameterError, match="alpha"):
-        refine(X, heuristic, cut="inconsistency", alpha=0.0)

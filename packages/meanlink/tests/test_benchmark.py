@@ -56,11 +56,6 @@ def test_who_takes_too_much_is_stopped_and_named() -> None:
     assert record["status"] == "more than 0 s" and found is None and "seconds" not in record
 
 
-def test_who_is_not_installed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark, "find_spec", lambda name: None)
-    assert benchmark.measured("linkage", "genieclust", 500, options())[0]["status"] == "not installed"
-
-
 def test_the_plot_has_a_line_per_contender_and_leaves_out_what_was_not_measured() -> None:
     pytest.importorskip("matplotlib")
     records = [
@@ -73,11 +68,3 @@ def test_the_plot_has_a_line_per_contender_and_leaves_out_what_was_not_measured(
     assert [line.get_label() for line in seconds.lines] == list(benchmark.CONTENDERS["linkage"])
     assert [line.get_xdata().tolist() for line in seconds.lines] == 4 * [[100, 1000]] + [[100]]
     assert [line.get_ydata().tolist() for line in memory.lines] == 5 * [[1.0, 1.0]]
-
-
-def test_a_page_without_markers_is_not_touched(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("nothing\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match="has no line"):
-        benchmark.write_table(page, [])
-    assert page.read_text(encoding="utf-8") == "nothing\n"

@@ -124,32 +124,6 @@ def test_a_tree_whose_heights_are_in_no_order_is_cut_as_if_sorted() -> None:
     assert levels.score[1] == pytest.approx(silhouette(X, cut(Z, 0.7)))
 
 
-@pytest.mark.parametrize(
-    "Z",
-    [
-        np.ones((3, 3)),
-        [[0, 0, 0.1, 2]],
-        [[0, 1, 0.1, 2], [1, 2, 0.2, 2]],
-        [[0, 5, 0.1, 2]],
-        [[0, 1, np.nan, 2]],
-        [[-1, 1, 0.1, 2]],
-        [[0, 1, 0.1, 3]],
-        [[0, 1, 0.1, 0]],
-        [[0, 1, 0.1, 1e300]],
-        [[0, 1.5, 0.1, 2]],
-        [[0, 1, np.inf, 2]],
-        [["a", "b", "c", "d"]],
-        [[0, 1, 0.1, 2], [0, 1]],
-        None,
-        "tree",
-        [[None] * 4],
-    ],
-)
-def test_what_is_no_tree_is_refused(Z) -> None:
-    with pytest.raises(ValueError, match="Z"):
-        cut(Z, 0.5)
-
-
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.integers(2, 40), st.floats(0.01, 2))
 def test_a_cut_joins_exactly_the_pairs_below_it(seed: int, n: int, threshold: float) -> None:

@@ -99,30 +99,6 @@ def test_three_points_by_hand() -> None:
     np.testing.assert_allclose(Z, [[1, 2, 1 - np.sqrt(3) / 2, 2], [0, 3, 0.75, 3]])
 
 
-@pytest.mark.parametrize("method", ["average", "ward", "complete", "single"])
-def test_equal_points_merge_at_height_zero(method: str) -> None:
-    Z = linkage(np.full((50, 7), 0.3, dtype=np.float32), method)
-    assert hierarchy.is_valid_linkage(Z)
-    assert (Z[:, 2] == 0).all() and Z[-1, 3] == 50
-
-
-def test_lengths_do_not_matter_and_input_is_left_alone() -> None:
-    X = shapes.clustered(300, 8)
-    before = X.copy()
-    X.setflags(write=False)
-    scaled = X * np.random.default_rng(1).uniform(0.01, 100, size=(300, 1)).astype(np.float32)
-    Z = linkage(X)
-    np.testing.assert_array_equal(X, before)
-    np.testing.assert_allclose(Z[:, 2], linkage(scaled)[:, 2], atol=1e-6)
-
-
-def test_same_result_again_and_from_any_memory_layout() -> None:
-    X = shapes.uniform(500, 12)
-    Z = linkage(X)
-    for other in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X.astype(np.float64)):
-        np.testing.assert_array_equal(linkage(other), Z)
-
-
 def test_progress_is_heard_before_the_first_merge_and_can_end_the_work() -> None:
     heard: list[int] = []
 
@@ -143,47 +119,12 @@ def test_progress_counts_every_merge() -> None:
     assert done == sorted(done) and heard[-1] == (299, 299)
 
 
-@pytest.mark.parametrize(
-    "X, words",
-    [
-        (np.zeros((3, 2)), "Row 0 of X is all zeros"),
-        (np.array([[1.0, 2.0], [np.nan, 1.0]]), "Row 1 of X holds NaN"),
-        (np.array([[1.0, np.inf], [2.0, 1.0]]), "Row 0 of X holds NaN or infinity"),
-        (np.ones((1, 4)), "at least two"),
-        (np.ones((0, 4)), "at least two"),
-        (np.ones(5), "shape"),
-        (np.ones((4, 0)), "shape"),
-        (np.array([["a"], ["b"]]), "real numbers"),
-    ],
-)
-def test_what_has_no_dendrogram_says_so(X: np.ndarray, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        linkage(X)
-
-
-def test_unknown_method() -> None:
-    with pytest.raises(ValueError, match="'average', 'ward', 'complete', 'single'"):
-        linkage(np.eye(3), "centroid")
-
-
-def test_tiny_and_huge_rows_are_directions_like_any_other() -> None:
-    X = shapes.uniform(50, 4).astype(np.float64)
-    scale = np.where(np.arange(50) % 2, 1e-200, 1e200)[:, None]
-    np.testing.assert_allclose(linkage(X * scale)[:, 2], linkage(X)[:, 2], atol=1e-12)
-
-
 def test_equal_rows_are_found_whatever_stands_between_them() -> None:
     """Rows that differ by less than any rounding of a projection, in turn: every second one is the same."""
     near = np.array([0.6, 0.8])
     rows = np.stack([near, np.nextafter(near, 1), near, np.nextafter(near, 1), near, [-0.0, 1.0], [0.0, 1.0]])
     first, copies = distinct_rows(rows)
     assert first.tolist() == [0, 1, 5] and copies.tolist() == [0, 1, 0, 1, 0, 2, 2]
-
-
-def test_distinct_rows_by_hand() -> None:
-    rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    first, copies = distinct_rows(rows)
-    assert first.tolist() == [0, 1, 3] and copies.tolist() == [0, 1, 0, 2, 1]
 
 
 @settings(max_examples=60, deadline=None)

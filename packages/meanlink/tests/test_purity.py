@@ -140,15 +140,6 @@ def test_label_names_and_leaf_order_do_not_matter() -> None:
     assert exact == pytest.approx(dendrogram_purity(linkage(X[order]), [f"user {c}" for c in labels[order]]), abs=1e-9)
 
 
-@pytest.mark.parametrize("wrong", [lambda c: c + 1, lambda c: c * 1000, lambda c: c * 0, lambda c: -c])
-def test_a_tree_that_miscounts_its_leaves_is_refused(wrong) -> None:
-    Z = linkage(shapes.uniform(30, 3))
-    Z[:, 3] = wrong(Z[:, 3])
-    for purity in (dendrogram_purity, dendrogram_purity_sampled):
-        with pytest.raises(ValueError, match="miscounted"):
-            purity(Z, np.zeros(30))
-
-
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="one label"):
         dendrogram_purity(SIX, [0, 1])

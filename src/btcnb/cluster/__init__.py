@@ -8,11 +8,10 @@ from btcnb.cluster.communities import (
     communities,
     tune_resolution,
 )
-from btcnb.cluster.config import ClusterConfig
 from btcnb.cluster.engines import ENGINES
 from btcnb.cluster.evaluate import evaluate, evaluation
-from btcnb.cluster.refine import Refinement, fill_zero_rows, refine
-from btcnb.cluster.scores import PairCounts, ami, ari, nmi, pairwise_counts, pairwise_scores, scored_nodes
+from btcnb.cluster.refine import ClusterConfig, Refinement, fill_zero_rows, refine
+from btcnb.cluster.scores import PairCounts, ami, ari, nmi, pairwise_scores, scored_nodes
 from meanlink import (
     CUTS,
     LINKAGES,
@@ -73,7 +72,6 @@ __all__ = [
     "local_thresholds",
     "merge_values",
     "nmi",
-    "pairwise_counts",
     "pairwise_scores",
     "refine",
     "scored_nodes",

@@ -18,13 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from numba import njit
 from scipy import sparse
 
-from btcnb.cluster._types import Bool, Float64, Int64
 from btcnb.cluster.engines import Search, find, network_of
 from meanlink.progress import Progress, Reporter
+
+Bool = npt.NDArray[np.bool_]
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
 
 MAX_SIZE = 65_000
 """The paper's largest community, set by the memory of the distance matrix that it needed."""

@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from btcnb.cluster._types import Bool, Int64
 from btcnb.cluster.communities import LabelledGraph, coarse_partition
-from btcnb.cluster.config import ClusterConfig
-from btcnb.cluster.refine import fill_zero_rows, thresholds
+from btcnb.cluster.refine import ClusterConfig, fill_zero_rows, thresholds
 from btcnb.cluster.scores import ari, nmi, scored_nodes
 from btcnb.errors import DataError
 from meanlink import Forest, cut_forest, dendrograms, forest_purity, forest_purity_sampled
@@ -28,9 +27,9 @@ class Evaluation(NamedTuple):
 
     record: Record
     forest: Forest
-    partition: Int64
+    partition: npt.NDArray[np.int64]
     """one flat cluster per node, (n,), scored or not"""
-    scored: Bool
+    scored: npt.NDArray[np.bool_]
     """which nodes count, (n,)"""
 
 

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 from scipy.special import gammaln
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
-from btcnb.cluster._types import Bool, Float64, Int64
+Bool = npt.NDArray[np.bool_]
+Float64 = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
 
 MIN_DEGREE = 2
 """The paper scores only nodes of at least this degree: addresses at the rim have too little context."""
@@ -100,23 +103,9 @@ class PairCounts:
         wrong = self.fp + self.fn
         return _mean([2 * right / (2 * right + wrong) for right in (self.tp, self.tn) if right + wrong])
 
-    def percent(self) -> dict[str, float]:
-        """The six columns of the paper's pair tables, in percent."""
-        share = 100.0 / self.total if self.total else float("nan")
-        counts = {"TP": self.tp, "FP": self.fp, "FN": self.fn, "TN": self.tn}
-        scores = {"bACC": 100.0 * self.balanced_accuracy, "F1": 100.0 * self.macro_f1}
-        return {name: count * share for name, count in counts.items()} | scores
-
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else float("nan")
-
-
-def pairwise_counts(labels: Any, pairs: Any, same: Any) -> PairCounts:
-    """Counts over labelled pairs: pairs (P, 2) of positions in `labels`, same (P,) whether a pair is one entity."""
-    ends = np.asarray(labels)[np.asarray(pairs, dtype=np.int64).reshape(-1, 2)]
-    tn, fp, fn, tp = np.bincount(2 * np.asarray(same, dtype=bool) + (ends[:, 0] == ends[:, 1]), minlength=4).tolist()
-    return PairCounts(tp, fp, fn, tn)
 
 
 def pairwise_scores(predicted: Any, truth: Any) -> PairCounts:
