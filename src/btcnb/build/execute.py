@@ -19,7 +19,6 @@ from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import Engine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 from papermill.execute import execute_notebook
-from papermill.translators import PythonTranslator, papermill_translators
 
 from btcnb.build.kernels import end_children, kernel_manager
 
@@ -121,18 +120,7 @@ class _ReportingEngine(Engine):
             client.execute(cleanup_kc=True, env=environment, cwd=str(execution.root), stdout=log, stderr=log)
 
 
-class _TupleTranslator(PythonTranslator):
-    """papermill would inject a tuple as a string."""
-
-    @classmethod
-    def translate(cls, val: Any) -> str:
-        if isinstance(val, tuple):
-            return "(" + "".join(f"{cls.translate(item)}, " for item in val).rstrip() + ")"
-        return str(super().translate(val))
-
-
 papermill_engines.register(_ENGINE, _ReportingEngine)
-papermill_translators.register("python", _TupleTranslator)
 
 
 def execute(

@@ -26,10 +26,9 @@ from btcnb.build.editions import strip_solutions, strip_text
 from btcnb.build.execute import duration
 from btcnb.build.fingerprint import ChapterState, Stamp
 from btcnb.build.notebooks import load_pages, read_notebook, toc_documents
-from btcnb.build.project import Edition, Output, Project, UsageError, read_mapping, read_repository, write_atomically
+from btcnb.build.project import Edition, Output, Project, UsageError, read_config, read_repository, write_atomically
 from btcnb.digits import number
 from btcnb.errors import without_credentials
-from btcnb.plain_yaml import PlainLoader
 
 COLLAPSE, PIPELINE = "book/front/collapse.svg", "book/front/pipeline.html"
 """Pictures of the first page, made by `python tools/front_pictures.py`."""
@@ -268,7 +267,7 @@ def _config(project: Project, edition: Edition, missing: Sequence[str]) -> bytes
 
     missing: names of figures and tables that are left out, for `btcnb.book.sphinx_links`
     """
-    config = read_mapping(project.config, project.config.name, PlainLoader)  # as Jupyter Book reads it
+    config = read_config(project.config)
     config["execute"] = {**_mapping(config, "execute"), "execute_notebooks": "off"}
     config["only_build_toc_files"] = True
     if missing:

@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 from bs4 import BeautifulSoup, Tag
 
 from btcnb.build.notebooks import documents_below, load_chapters, select
-from btcnb.build.project import BuildError, Edition, Project, read_mapping, write_atomically
+from btcnb.build.project import BuildError, Edition, Project, read_config, read_mapping, write_atomically
 
 STYLE = Path(__file__).parents[1] / "book" / "print.css"
 _MATHJAX = "_static/mathjax/tex-svg-full.js"
@@ -73,7 +73,7 @@ def print_edition(
     folder = output.html(edition)
     if not (folder / "index.html").is_file():
         raise BuildError(f"The book is not built at preset {preset}: run `btcnb build` first.")
-    title = str(read_mapping(project.config, project.config.name).get("title", "The book"))
+    title = str(read_config(project.config).get("title", "The book"))
     page = out or output.folder / "print" / "book.html"
     write_atomically(page, one_file(folder, parts(project, only), title, code))
     return page

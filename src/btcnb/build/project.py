@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 
 from btcnb.errors import BtcnbError
-from btcnb.plain_yaml import PlainLoader, read_yaml
+from btcnb.plain_yaml import read_yaml
 
 Edition = Literal["full", "student"]
 
@@ -160,18 +160,23 @@ def read_repository(config: Path) -> Repository | None:
     """The repository that `_config.yml` names; None where it names none, or where there is no such file."""
     if not config.is_file():
         return None
-    section = read_mapping(config, config.name, PlainLoader).get("repository") or {}
+    section = read_config(config).get("repository") or {}
     if not isinstance(section, dict) or not all(isinstance(section.get(key, ""), str) for key in ("url", "branch")):
         raise UsageError(f"{config.name}: repository: expected `url` and `branch`, found {section!r:.80}.")
     url = section.get("url", "").rstrip("/")
     return Repository(url, section.get("branch") or "main") if url else None
 
 
-def read_mapping(path: Path, name: str = "", loader: Any = None) -> dict[Any, Any]:
+def read_config(path: Path) -> dict[Any, Any]:
+    """`_config.yml` as Jupyter Book reads it: YAML 1.1."""
+    return read_mapping(path, path.name, yaml.safe_load)
+
+
+def read_mapping(path: Path, name: str = "", reader: Callable[[str], Any] = read_yaml) -> dict[Any, Any]:
     """The content of a YAML file, which must be a mapping; `name` is what errors call the file."""
     name = name or str(path)
     try:
-        content = read_yaml(path.read_text(encoding="utf-8"), loader)
+        content = reader(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}.") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

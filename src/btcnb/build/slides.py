@@ -22,9 +22,8 @@ from urllib.parse import unquote
 from bs4 import BeautifulSoup, Tag
 
 from btcnb.build.notebooks import load_chapters, select
-from btcnb.build.project import Project, UsageError, read_mapping, write_atomically
+from btcnb.build.project import Project, UsageError, read_config, write_atomically
 from btcnb.errors import clipped
-from btcnb.plain_yaml import PlainLoader
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "book" / "slides.html"
 _IMAGE = re.compile(r'(<img\b[^>]*\bsrc=")([^"]+)(")')
@@ -97,7 +96,7 @@ def _mathjax(config: Path) -> str:
     if spec is None or spec.origin is None:
         raise UsageError("sphinx-mathjax-offline is not installed; install requirements.lock again.")
     script = (Path(spec.origin).parent / "static" / "mathjax" / "tex-svg.js").read_text(encoding="utf-8")
-    settings: Any = read_mapping(config, config.name, PlainLoader)
+    settings: Any = read_config(config)
     for key in ("sphinx", "config", "mathjax3_config", "tex", "macros"):
         settings = settings.get(key) or {}
     tex = {"inlineMath": [["\\(", "\\)"]], "displayMath": [["\\[", "\\]"]], "macros": settings}

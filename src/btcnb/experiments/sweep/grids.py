@@ -31,7 +31,7 @@ import yaml
 from btcnb import sizes
 from btcnb.errors import BtcnbError, DataError
 from btcnb.experiments.sweep.identity import run_id
-from btcnb.plain_yaml import read_names
+from btcnb.plain_yaml import read_yaml
 
 if TYPE_CHECKING:
     from btcnb.experiments.recipe import Job
@@ -84,7 +84,7 @@ def grid_rows(path: str | Path) -> tuple[str, tuple[str, ...]]:
 def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Name, all keys and rows of a grid's file."""
     try:
-        read = read_names(path.read_text(encoding="utf-8"))
+        read = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(path, "file", f"cannot be read ({error.strerror})", "name a grid") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
