@@ -5,8 +5,6 @@ pytest tests/project/test_notebooks.py -k 03      # one chapter
 
 import json
 import runpy
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,13 +29,6 @@ def test_hardly_any_code_is_removed_from_the_pages() -> None:
     counts = [removed_and_all_lines(json.loads(path.read_text())) for path in CHAPTERS]
     removed, total = (sum(column) for column in zip(*counts, strict=True))
     assert removed < MOST_REMOVED * total, f"{removed} of {total} lines are removed"
-
-
-@pytest.mark.parametrize("step", [["check", "--quiet"], ["format", "--check", "--quiet"]], ids=["lint", "format"])
-def test_ruff_finds_nothing_in_the_chapters(step: list[str]) -> None:
-    command = [sys.executable, "-m", "ruff", *step, "--no-cache", "notebooks"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"`make format` mends much of it\n{done.stdout[:2000]}"
 
 
 def _notebook(source: str, *tags: str, **metadata: Any) -> Notebook:

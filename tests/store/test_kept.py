@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from call_log import CALLS, called
 
-from btcnb.errors import BtcnbError
 from btcnb.store import StoreWarning, kept, keys, note_read, reads, store_folder
 from btcnb.store.kept import entries as listed
 from btcnb.store.kept import prune
@@ -117,10 +116,6 @@ def _damage_value(folder: Path) -> None:
     (folder / VALUE).write_bytes(data)
 
 
-def _truncate_value(folder: Path) -> None:
-    (folder / VALUE).write_bytes((folder / VALUE).read_bytes()[:-1])
-
-
 def _remove_value(folder: Path) -> None:
     (folder / VALUE).unlink()
 
@@ -135,37 +130,36 @@ def _edit_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
-def _list_for_manifest(folder: Path) -> None:
-    (folder / MANIFEST).write_text("[1]")
-
-
 def _deep_manifest(folder: Path) -> None:
     (folder / MANIFEST).write_text("[" * 100_000)
 
 
 HARMS = [
     _damage_value,
-    _truncate_value,
     _remove_value,
     _truncate_manifest,
     _edit_manifest,
-    _list_for_manifest,
     _deep_manifest,
 ]
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_entry_does_not_stop_the_listing(harm: Callable[[Path], None]) -> None:
+def test_a_damaged_entry_is_listed_and_made_anew_with_one_warning(harm: Callable[[Path], None]) -> None:
     square(3.0)
     (entry,) = listed()
     harm(entry.folder)
     (found,) = listed()
     assert found.state == ("current" if harm is _damage_value else "damaged"), "values are not hashed for a listing"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert square(3.0).tolist() == [9.0]
+    assert {w.category for w in caught} == {StoreWarning}
+    assert "is damaged and is made anew" in str(caught[0].message)
+    assert square(3.0).tolist() == [9.0]
+    assert CALLS == ["square 3.0", "square 3.0"]
 
 
-@pytest.mark.parametrize(
-    "place", ["a file", "below a file", "nowhere", "a loop", "a name too long", "a lock in the way"]
-)
+@pytest.mark.parametrize("place", ["a file", "nowhere", "a name too long", "a lock in the way"])
 def test_a_store_that_cannot_be_used_costs_the_entry_not_the_result(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,12 +167,10 @@ def test_a_store_that_cannot_be_used_costs_the_entry_not_the_result(
     file.write_text("in the way")
     if place == "nowhere":
         cache.symlink_to(tmp_path / "not" / "here")
-    elif place == "a loop":
-        cache.symlink_to(cache)
     elif place == "a lock in the way":
         monkeypatch.setattr(module, "FileLock", _Locked)
     else:
-        cache = {"a file": file, "below a file": file / "x", "a name too long": tmp_path / ("x" * 300)}[place]
+        cache = {"a file": file, "a name too long": tmp_path / ("x" * 300)}[place]
     monkeypatch.setenv("BTCNB_CACHE", str(cache))
     with pytest.warns(StoreWarning, match="nothing is kept"):
         assert square(3.0).tolist() == [9.0]
@@ -203,33 +195,12 @@ def test_a_file_in_the_place_of_an_entry_makes_room_for_it() -> None:
     assert CALLS == ["square 3.0", "square 3.0"]
 
 
-@pytest.mark.parametrize("path", [None, 3, b"x", ["x"], "x" * 5000])
-def test_what_is_no_path_is_not_noted(path: Any) -> None:
-    with pytest.raises(BtcnbError):
-        note_read(path)
-
-
 def test_a_file_that_cannot_be_read_any_more_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreadable(path: Path) -> str:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reads, "digest", unreadable)
     assert not reads.unchanged({"file": "mark"}, tmp_path)
-
-
-@pytest.mark.parametrize("harm", HARMS)
-def test_a_damaged_entry_is_made_anew_with_one_warning(harm: Callable[[Path], None]) -> None:
-    square(3.0)
-    (entry,) = listed()
-    harm(entry.folder)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        assert square(3.0).tolist() == [9.0]
-    assert {w.category for w in caught} == {StoreWarning}
-    assert "is damaged and is made anew" in str(caught[0].message)
-    assert CALLS == ["square 3.0", "square 3.0"]
-    assert square(3.0).tolist() == [9.0]
-    assert len(CALLS) == 2
 
 
 def _slow(started: str, path: str) -> None:

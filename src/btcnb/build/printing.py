@@ -7,9 +7,7 @@ buttons) is removed.
 
 from __future__ import annotations
 
-import base64
 import html
-import mimetypes
 import posixpath
 import re
 import shutil
@@ -24,6 +22,7 @@ from bs4 import BeautifulSoup, Tag
 
 from btcnb.build.notebooks import documents_below, load_chapters, select
 from btcnb.build.project import BuildError, Edition, Project, read_config, read_mapping, write_atomically
+from btcnb.build.slides import data_uri
 
 STYLE = Path(__file__).parents[1] / "book" / "print.css"
 _MATHJAX = "_static/mathjax/tex-svg-full.js"
@@ -201,13 +200,9 @@ def _relink(link: Tag, document: str, documents: Sequence[str]) -> None:
 
 def _carry(image: Tag, folder: Path) -> None:
     source = unquote(str(image["src"]))
-    if source.startswith("data:"):
-        return
-    path = folder / source
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    image["src"] = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
-    if "loading" in image.attrs:
-        del image["loading"]
+    if not source.startswith("data:"):
+        image["src"] = data_uri(folder / source)
+        image.attrs.pop("loading", None)
 
 
 def _contents(parts: Sequence[Part], sheets: dict[str, Tag]) -> str:

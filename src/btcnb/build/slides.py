@@ -86,6 +86,11 @@ def _embedded(folder: Path, source: str) -> str:
     path = folder / unquote(source.partition("?")[0])
     if not path.is_file():
         raise UsageError(f"the picture {source} of the page does not exist; render the book again.")
+    return data_uri(path)
+
+
+def data_uri(path: Path) -> str:
+    """A file as an address that holds it."""
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[3]
 """The project that holds the package, if there is one: files below it are noted by their path from here."""
@@ -37,8 +37,6 @@ def note_read(path: str | Path) -> Path:
     try:
         place = Path(path).absolute()
         mark = digest(place)
-    except TypeError:
-        raise ParameterError(f"path is {path!r:.80}, but must be text or a Path.") from None
     except OSError as error:
         raise DataError(f"{path!s:.200}", "content", f"cannot be read ({error.strerror})", "mend that first") from None
     tell({relative(place): mark})
