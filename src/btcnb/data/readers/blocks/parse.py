@@ -20,6 +20,7 @@ _NULL = bytes(32) + b"\xff" * 4  # what a coinbase spends
 _INPUT = Struct("<36sB")  # outpoint, first byte of the script's length
 _OUTPUT = Struct("<qB")  # value, first byte of the script's length
 _SIGNED, _UNSIGNED = Struct("<i"), Struct("<I")
+_NO_ITEMS: list[bytes] = []
 _CUT = ("size", "it ends in the middle of a transaction")
 _WIDE = {253: (Struct("<xH"), 253), 254: (Struct("<xI"), 2**16), 255: (Struct("<xQ"), 2**32)}
 """First byte of a compact size -> where the number follows, and the least number that may be written so."""
@@ -39,7 +40,7 @@ class Columns(NamedTuple):
     outputs: list[int]
     outpoint: list[bytes]  # per input: transaction and output that it spends, 36 bytes
     unlock: list[bytes]  # its script
-    sequence: list[int]
+    sequence: list[bytes]  # 4 bytes
     witness: list[list[bytes]]  # empty where there is none
     value: list[int]  # per output
     lock: list[bytes]  # output script
@@ -95,55 +96,74 @@ def _transaction(data: bytes, start: int, coinbase: bool, into: Columns) -> tupl
     if marked and data[start + 5] != 1:
         raise _BlockError("tx", "a transaction has an unknown flag")
     body = start + (6 if marked else 4)
-    inputs, at = _compact(data, body)
-    for _ in range(inputs):
-        outpoint, size = _INPUT.unpack_from(data, at)
-        size, at = (size, at + 37) if size < 253 else _compact(data, at + 36)
-        into.outpoint.append(outpoint)
-        into.unlock.append(data[at : at + size])
-        at += size
-        into.sequence.append(_UNSIGNED.unpack_from(data, at)[0])
-        at += 4
-    outputs, at = _compact(data, at)
+    inputs, at = _inputs(data, body, into)
+    outputs, at = _outputs(data, at, into)
     if not (inputs and outputs):
         raise _BlockError("tx", "a transaction has no inputs or no outputs")
-    for _ in range(outputs):
-        value, size = _OUTPUT.unpack_from(data, at)
-        size, at = (size, at + 9) if size < 253 else _compact(data, at + 8)
-        into.value.append(value)
-        into.lock.append(data[at : at + size])
-        at += size
-    body_end, stack = at, []
+    body_end, stack = at, _NO_ITEMS
     for _ in range(inputs):
-        stack = []
         if marked:
-            items, at = _compact(data, at)
-            for _ in range(items):
-                size = data[at]
-                size, at = (size, at + 1) if size < 253 else _compact(data, at)
-                stack.append(data[at : at + size])
-                at += size
+            stack, at = _witness(data, at)
         into.witness.append(stack)
     (lock_time,) = _UNSIGNED.unpack_from(data, at)
     at += 4
     if coinbase != (inputs == 1 and into.outpoint[-1] == _NULL):
-        problem = (
-            "its first transaction is no coinbase" if coinbase else "a coinbase stands among its other transactions"
-        )
-        raise _BlockError("vin", problem)
+        among = "a coinbase stands among its other transactions"
+        raise _BlockError("vin", "its first transaction is no coinbase" if coinbase else among)
     if coinbase:
         for column in (into.outpoint, into.unlock, into.sequence, into.witness):
             column.pop()
-    whole = _hash(data[start:at])
-    stripped = data[start : start + 4] + data[body:body_end] + data[at - 4 : at]
+    hashed = whole = sha256(sha256(data[start:at]).digest()).digest()
+    if marked:
+        stripped = data[start : start + 4] + data[body:body_end] + data[at - 4 : at]
+        hashed = sha256(sha256(stripped).digest()).digest()
     into.version.append(_SIGNED.unpack_from(data, start)[0])
     into.lock_time.append(lock_time)
     into.size.append(at - start)
-    into.witness_size.append(at - start - len(stripped))
-    into.id.append(_hash(stripped) if marked else whole)
+    into.witness_size.append(at - body_end - 2 if marked else 0)
+    into.id.append(hashed)
     into.inputs.append(0 if coinbase else inputs)
     into.outputs.append(outputs)
     return at, whole, stack
+
+
+def _inputs(data: bytes, at: int, into: Columns) -> tuple[int, int]:
+    """Read the inputs at `at`: their number and the byte behind them."""
+    number, at = _compact(data, at)
+    outpoints, unlocks, sequences = into.outpoint, into.unlock, into.sequence
+    for _ in range(number):
+        outpoint, size = _INPUT.unpack_from(data, at)
+        size, at = (size, at + 37) if size < 253 else _compact(data, at + 36)
+        outpoints.append(outpoint)
+        unlocks.append(data[at : at + size])
+        at += size + 4
+        sequences.append(data[at - 4 : at])
+    return number, at
+
+
+def _outputs(data: bytes, at: int, into: Columns) -> tuple[int, int]:
+    """Read the outputs at `at`: their number and the byte behind them."""
+    number, at = _compact(data, at)
+    values, locks = into.value, into.lock
+    for _ in range(number):
+        value, size = _OUTPUT.unpack_from(data, at)
+        size, at = (size, at + 9) if size < 253 else _compact(data, at + 8)
+        values.append(value)
+        locks.append(data[at : at + size])
+        at += size
+    return number, at
+
+
+def _witness(data: bytes, at: int) -> tuple[list[bytes], int]:
+    """The items of the witness at `at`, and the byte behind it."""
+    number, at = _compact(data, at)
+    items = []
+    for _ in range(number):
+        size = data[at]
+        size, at = (size, at + 1) if size < 253 else _compact(data, at)
+        items.append(data[at : at + size])
+        at += size
+    return items, at
 
 
 def _require_sound(head: Head, columns: Columns, first: int, whole: list[bytes], reserved: list[bytes]) -> None:
@@ -161,7 +181,8 @@ def _require_sound(head: Head, columns: Columns, first: int, whole: list[bytes],
     elif len(reserved) == 1 and len(reserved[0]) == 32:
         mine = lock[: columns.outputs[first]]
         committed = [script for script in mine if len(script) >= _COMMITTED and script.startswith(_COMMITMENT)]
-        hashed = _hash(merkle_root([bytes(32), *whole[1:]]) + reserved[0])
+        root = merkle_root([bytes(32), *whole[1:]])
+        hashed = sha256(sha256(root + reserved[0]).digest()).digest()
         if committed and committed[-1][len(_COMMITMENT) : _COMMITTED] != hashed:  # of several, the last one counts
             wrong = "witness commitment"
     if wrong:
@@ -176,13 +197,10 @@ def _require_sound(head: Head, columns: Columns, first: int, whole: list[bytes],
         raise DataError(head.file.source, where, "is more than 21 million coins", remedy)
 
 
-def _hash(data: bytes) -> bytes:
-    return sha256(sha256(data).digest()).digest()
-
-
 def merkle_root(nodes: list[bytes]) -> bytes:
     """The root of a Merkle tree. A node without a partner is paired with itself."""
     while len(nodes) > 1:
         pairs = nodes if len(nodes) % 2 == 0 else [*nodes, nodes[-1]]
-        nodes = [_hash(left + right) for left, right in zip(pairs[::2], pairs[1::2], strict=True)]
+        joined = zip(pairs[::2], pairs[1::2], strict=True)
+        nodes = [sha256(sha256(left + right).digest()).digest() for left, right in joined]
     return nodes[0]

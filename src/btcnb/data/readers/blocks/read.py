@@ -190,7 +190,7 @@ def _read_batch(blocks: Sequence[Placed], undo: UndoFile | None, network: Networ
         "address": address[into],
         "value": value,
         "script_type": kind[into],
-        "sequence": np.array(parsed.sequence, dtype=np.int64),
+        "sequence": np.frombuffer(b"".join(parsed.sequence), dtype="<u4").astype(np.int64),
     }
     made = {
         "tx": tx_out,
