@@ -21,9 +21,7 @@ DOC = """Work on `x`; gives a *good* `Thing`, 2 * 3, x_ and **rest.
 
 x: where to start,
     and where to end
-how:
-    "well"   as one should
-    "badly"  not so
+how: as one should
 
     work(3)
 
@@ -39,10 +37,7 @@ def test_a_docstring_as_restructured_text() -> None:
         "",
         "- ``x``: where to start,",
         "  and where to end",
-        "- ``how``:",
-        "",
-        '  - ``"well"`` as one should',
-        '  - ``"badly"`` not so',
+        "- ``how``: as one should",
         "",
         "",
         "::",
@@ -61,7 +56,7 @@ def test_docutils_has_nothing_to_complain_about() -> None:
     html = docutils.core.publish_string(
         text, writer_name="html", settings_overrides={"report_level": 1, "halt_level": 1}
     )
-    assert b"<pre" in html and html.count(b"<li>") == 4
+    assert b"<pre" in html and html.count(b"<li>") == 2
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.patheffects import withStroke
 from scipy.cluster import hierarchy
 
@@ -124,53 +124,26 @@ def draw_transaction(
             ax.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, color="#777777", lw=1))
 
 
-def draw_dag(ax: Axes, txs: Transactions, labels: Sequence[str] | None = None) -> None:
-    """The transaction graph: time runs to the right, an arrow is a coin that moves on, double circles are coinbases."""
-    position = layered_positions(txs)
-    radius = 0.28
-    for parent, child in links(txs):
-        step = position[child] - position[parent]
-        inset = 1.35 * radius * step / np.hypot(*step)  # arrows end at the rims, not under the circles
-        ax.add_patch(
-            FancyArrowPatch(
-                position[parent] + inset,
-                position[child] - inset,
-                arrowstyle="-|>",
-                mutation_scale=11,
-                color="#777777",
-                lw=1.1,
-                shrinkA=0,
-                shrinkB=0,
-            )
-        )
-    coinbase = txs.transactions["is_coinbase"].to_numpy()
-    for tx, (x, y) in enumerate(position):
-        ax.add_patch(Circle((x, y), radius, fc=COLOURS[1] if coinbase[tx] else COLOURS[4], ec="black", lw=1, zorder=3))
-        if coinbase[tx]:
-            ax.add_patch(Circle((x, y), radius * 1.28, fc="none", ec="black", lw=1, zorder=3))
-        ax.text(x, y, str(tx) if labels is None else labels[tx], ha="center", va="center", fontsize=8, zorder=4)
-    ax.set_xlim(position[:, 0].min() - 0.6, position[:, 0].max() + 0.6)
-    ax.set_ylim(position[:, 1].min() - 0.6, position[:, 1].max() + 0.6)
-    ax.set_aspect("equal")
-    ax.axis("off")
+def draw_dag(ax: Axes, txs: Transactions) -> None:
+    """The transaction graph: time runs to the right, an arrow is a coin that moves on, double circles are coinbases.
 
-
-def links(txs: Transactions) -> list[tuple[int, int]]:
-    """Distinct (parent, child) pairs: an output of the parent is spent by the child."""
+    A transaction stands in the layer of its longest path from a source.
+    """
     spent = txs.inputs[txs.inputs["spent_output"] >= 0]
-    parent = txs.outputs["tx"].to_numpy()[spent["spent_output"].to_numpy()]
-    pairs = np.unique(np.stack([parent, spent["tx"].to_numpy()], axis=1), axis=0)
-    return [(int(a), int(b)) for a, b in pairs]
-
-
-def layered_positions(txs: Transactions) -> np.ndarray:
-    """x = longest path from a source, y = place within that layer, centred; shape (transactions, 2)."""
-    layer = np.zeros(len(txs), dtype=int)
-    for parent, child in sorted(links(txs), key=lambda pair: pair[1]):
-        layer[child] = max(layer[child], layer[parent] + 1)
-    order = pd.Series(layer).groupby(layer).cumcount().to_numpy()
-    size = np.bincount(layer)[layer]
-    return np.stack([1.5 * layer, (size - 1) / 2.0 - order], axis=1)
+    parents = txs.outputs["tx"].to_numpy()[spent["spent_output"].to_numpy()]
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(txs)))
+    graph.add_edges_from(zip(parents.tolist(), spent["tx"].tolist(), strict=True))
+    layers = {i: sorted(members, reverse=True) for i, members in enumerate(nx.topological_generations(graph))}
+    place = nx.multipartite_layout(graph, subset_key=layers)
+    coinbase = txs.transactions["is_coinbase"].to_numpy()
+    colours = [COLOURS[1] if each else COLOURS[4] for each in coinbase]
+    rings = np.flatnonzero(coinbase).tolist()
+    nx.draw_networkx_nodes(graph, place, ax=ax, nodelist=rings, node_size=620, node_color="none", edgecolors="black")
+    nx.draw_networkx_nodes(graph, place, ax=ax, node_size=380, node_color=colours, edgecolors="black")
+    nx.draw_networkx_labels(graph, place, ax=ax, font_size=8)
+    nx.draw_networkx_edges(graph, place, ax=ax, node_size=620, edge_color="#777777", arrowstyle="-|>", arrowsize=11)
+    ax.axis("off")
 
 
 # Clusters and trees

@@ -18,7 +18,6 @@ from typing import Any
 from sphinx.pycode import ModuleAnalyzer
 
 _ARGUMENTS = re.compile(r"(?P<names>\*{0,2}\w+(?:, \*{0,2}\w+)*):(?:\s+(?P<text>\S.*))?$")
-_CHOICE = re.compile(r"(?P<word>\S.*?)\s{2,}(?P<text>\S.*)")
 _NUMPY = re.compile(r"^-{3,}\s*$", re.MULTILINE)
 _KEPT = re.compile(r"(?<!`)`(?P<code>[^`\n]+)`(?!`)|(?<![\w*])\*(?![\s*])[^*\n]+(?<!\s)\*(?!\w)")
 _MARKUP = re.compile(r"[\\*`|]|_(?!\w)")
@@ -36,7 +35,7 @@ def to_rst(doc: str) -> list[str]:
             made.append("")
             item = False
         elif line.startswith(" ") and item:
-            made.append(f"  {_continued(text, made)}")
+            made.append(f"  {_inline(text)}")
         elif line.startswith(" "):
             made += [line] if code else ["", "::", "", line]
             code = True
@@ -50,17 +49,6 @@ def to_rst(doc: str) -> list[str]:
             item = False
         code = code and not text
     return made
-
-
-def _continued(text: str, made: list[str]) -> str:
-    """A further line of an argument; `"word"  meaning` begins an entry of a list of choices."""
-    nested = made[-1].endswith(":") or made[-1].startswith("  -")
-    choice = _CHOICE.fullmatch(text)
-    if not choice or not nested:
-        return _inline(text)
-    if made[-1].endswith(":"):
-        made.append("")
-    return f"- ``{choice['word']}`` {_inline(choice['text'])}"
 
 
 def _inline(text: str) -> str:
