@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -233,7 +233,8 @@ def ex_07_collision(answer: Any, clusters: Any, alpha: Any) -> str:
 
     given, draws = as_numbers(answer, 2), 20_000
     said = []
-    for percent, reading in zip(given, ("uniform", "mixture"), strict=True):
+    readings: list[Literal["uniform", "mixture"]] = ["uniform", "mixture"]
+    for percent, reading in zip(given, readings, strict=True):
         drawn = TupleSampler(clusters, alpha, reading).draw(draws, 4, np.random.default_rng(99)).negatives
         share = float((np.diff(np.sort(drawn, axis=1), axis=1) > 0).all(axis=1).mean())
         error = 100 * 5 * np.sqrt(2 * max(share * (1 - share), 1e-3) / draws)

@@ -244,6 +244,7 @@ def draw_curves(
     axes: Sequence[Axes], ours: pd.DataFrame, at: Mapping[str, float], theirs: pd.DataFrame | None = None
 ) -> None:
     """One axes a metric: mean and interval of each row of `at` over its number; the paper's mean ± sd in red."""
+    style: dict[str, Any]
     for ax, metric in zip(axes, dict.fromkeys(ours["metric"]), strict=True):
         if theirs is not None:
             lines = _known(theirs, metric, at)
@@ -252,8 +253,8 @@ def draw_curves(
         lines = _known(ours, metric, at)
         if len(lines):
             style = {"fmt": "o-", "color": COLOURS[0], "ms": 5, "elinewidth": 1}
-            label = "ours: mean and 95 % interval over worlds"
-            ax.errorbar(lines["row"].map(at), lines["mean"], yerr=_interval(lines), label=label, **style)
+            style |= {"label": "ours: mean and 95 % interval over worlds"}
+            ax.errorbar(lines["row"].map(at), lines["mean"], yerr=_interval(lines), **style)
         else:
             _not_yet_run(ax)
         ax.set(title=metric)

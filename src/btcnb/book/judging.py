@@ -40,8 +40,16 @@ def judged(ids: Iterable[str], frames: Frames | None = None) -> list[Verdict]:
     items = []
     for each, judgement in zip(chosen, found, strict=True):
         evidence = judgement.evidence + f" ({BY_CONSTRUCTION})" * each.by_construction
-        numbers = {"numbers": judgement.numbers, "sample": judgement.sample}
-        items.append(Verdict(each.claim, judgement.verdict, evidence, each.where, id=each.id, **numbers))
+        item = Verdict(
+            each.claim,
+            judgement.verdict,
+            evidence,
+            each.where,
+            numbers=judgement.numbers,
+            sample=judgement.sample,
+            id=each.id,
+        )
+        items.append(item)
     verdicts(items)
     _show_rules(
         ["id", "rule", "written", "changed since"],
