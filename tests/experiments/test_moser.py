@@ -25,7 +25,6 @@ from btcnb.experiments.moser import (
     moser_clusters,
     moser_merges,
     right_merges,
-    threshold_sweep,
 )
 from btcnb.experiments.moser_measure import (
     chain_votes,
@@ -168,8 +167,8 @@ def test_right_merges_by_hand() -> None:
     assert found == {"merges": 3, "precision": pytest.approx(2 / 3), "recall": 0.5}
     nothing = right_merges(txs.build(), decided(-1, -1, -1, -1))
     assert nothing["merges"] == 0 and np.isnan(nothing["precision"]) and nothing["recall"] == 0
-    sweep = threshold_sweep(txs.build(), decided(1, 0, -1, 1), (0.5, 0.99))
-    assert [each["merges"] for each in sweep.values()] == [3, 3]
+    sweep = [right_merges(txs.build(), decided(1, 0, -1, 1).above(at))["merges"] for at in (0.5, 0.99, 0.9999)]
+    assert sweep == [3, 3, 0]
 
 
 def test_decisions_turned_round() -> None:

@@ -96,7 +96,7 @@ class MixingTrial:
     distances: list[FloatArray] = field(default_factory=list)  # of some input pairs of each CoinJoin
     own: list[BoolArray] = field(default_factory=list)  # of the same pairs: whether they have one owner
     shift: list[tuple[float, float]] = field(default_factory=list)  # of inputs, of the other nodes
-    told: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
 
     def numbers(self) -> Numbers:
         """Everything as flat numbers; see the head of this file."""
@@ -106,7 +106,7 @@ class MixingTrial:
         far, own = np.concatenate([np.empty(0), *self.distances]), np.concatenate([np.empty(0, bool), *self.own])
         numbers |= percentiles("distance.coinjoin", far) | percentiles("distance.own", far[own])
         short = {f"short.{name}": found for name, found in self.drawn.short.items()}
-        return numbers | {"auc.owners": separation(far, own)} | self._of_shift() | short | self.told
+        return numbers | {"auc.owners": separation(far, own)} | self._of_shift() | short | self.totals
 
     def _of_clustering(self, name: str) -> Numbers:
         counts, member, protocol = self.counts[name], self.drawn.member, self.drawn.protocol
@@ -200,7 +200,7 @@ def mixing_trial(
     stays = np.array(kept, dtype=bool)
     trial.drawn = drawn.of(stays)
     large = {f"too_large.{name}": int((drawn.protocol[~stays] == name).sum()) for name in PROTOCOLS}
-    trial.told = {name: number for name, number in large.items() if number} | {
+    trial.totals = {name: number for name, number in large.items() if number} | {
         "too_large": int((~stays).sum()),
         "unpaired": drawn.unpaired,
         "coinjoins": int(stays.sum()),

@@ -94,10 +94,10 @@ def write_encoder(encoder: EncoderFile, folder: str | Path) -> Path:
     path = Path(folder) / SHIPPED.name
     refiner = None if encoder.refiner is None else asdict(encoder.refiner)
     state = model_state(encoder.model)
-    told = {"format": FORMAT, "digest": digest(state), "threshold": encoder.threshold, "refiner": refiner}
+    described = {"format": FORMAT, "digest": digest(state), "threshold": encoder.threshold, "refiner": refiner}
     save(state, path)
     with replacing(path.with_suffix(".json")) as part:
-        part.write_text(json.dumps({**told, "made": encoder.made}, indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps({**described, "made": encoder.made}, indent=1) + "\n", encoding="utf-8")
     return path
 
 
@@ -111,22 +111,22 @@ def read_encoder(path: str | Path | None = None) -> EncoderFile:
         if place.is_dir() and (place / SHIPPED.name).is_file():
             place = place / SHIPPED.name
         beside = place.with_suffix(".json") if place.is_file() else None
-        told = beside is not None and beside.is_file()
+        described = beside is not None and beside.is_file()
     found = EncoderFile(*load_model_and_digest(note_read(place)))
-    return _with_advice(found, beside) if told and beside is not None else found
+    return _with_advice(found, beside) if described and beside is not None else found
 
 
 def _with_advice(found: EncoderFile, path: Path) -> EncoderFile:
     """The encoder with what its JSON file says, if that is about this encoder."""
     remedy = "make both again with `btcnb encoder`"
     try:
-        told = json.loads(note_read(path).read_text(encoding="utf-8"))
-        if told["format"] != FORMAT:
-            raise ValueError(f"format {told['format']!r:.20} is not {FORMAT}")
-        advised = replace(found, **{name: told[name] for name in ("refiner", "threshold", "made")})
+        described = json.loads(note_read(path).read_text(encoding="utf-8"))
+        if described["format"] != FORMAT:
+            raise ValueError(f"format {described['format']!r:.20} is not {FORMAT}")
+        advised = replace(found, **{name: described[name] for name in ("refiner", "threshold", "made")})
     except (*MISSHAPEN, BtcnbError) as error:
         problem = f"does not describe an encoder ({str(error)[:160].rstrip('.')})"
         raise DataError(path, "JSON", problem, remedy) from error
-    if told.get("digest") != found.digest:
+    if described.get("digest") != found.digest:
         raise DataError(path, "digest", "belongs to another encoder than the file beside it", remedy)
     return advised

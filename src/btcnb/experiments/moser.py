@@ -203,23 +203,16 @@ def right_merges(txs: Transactions, decisions: ChangeDecisions) -> Numbers:
     """
     known = true_change(txs)
     place = np.searchsorted(known.tx, decisions.tx)
-    told = place < len(known.tx)
-    told[told] = known.tx[place[told]] == decisions.tx[told]
+    has_truth = place < len(known.tx)
+    has_truth[has_truth] = known.tx[place[has_truth]] == decisions.tx[has_truth]
     right = np.zeros(len(decisions.tx), dtype=bool)
-    right[told] = known.change[place[told]] == decisions.change[told]
+    right[has_truth] = known.change[place[has_truth]] == decisions.change[has_truth]
     number = int((decisions.change >= 0).sum())
     return {
         "merges": number,
         "precision": float(right.sum()) / number if number else float("nan"),
         "recall": float(right.sum()) / len(known.tx) if len(known.tx) else float("nan"),
     }
-
-
-def threshold_sweep(
-    txs: Transactions, decisions: ChangeDecisions, thresholds: Sequence[float] = THRESHOLDS
-) -> dict[float, Numbers]:
-    """`right_merges` at each threshold."""
-    return {at: right_merges(txs, decisions.above(at)) for at in thresholds}
 
 
 def compared_clusters(

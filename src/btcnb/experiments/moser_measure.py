@@ -46,6 +46,7 @@ from btcnb.experiments.change_forest import (
 )
 from btcnb.experiments.coinjoin import known_mixes, owners
 from btcnb.experiments.moser import (
+    THRESHOLDS,
     ChangeDecisions,
     change_decisions,
     cluster_numbers,
@@ -53,7 +54,7 @@ from btcnb.experiments.moser import (
     confusion_sweep,
     moser_clusters,
     moser_merges,
-    threshold_sweep,
+    right_merges,
 )
 from btcnb.experiments.pairs import DrawnPairs, Numbers, counts_by_draw, pair_scores
 from btcnb.experiments.recipe import Job
@@ -152,9 +153,9 @@ def moser(job: Job) -> Numbers:
         own = _revealed(txs, chains[-1])
         numbers |= _flat("transfer", row_scores(own.y, forest.full.predict_proba(own.X)[:, 1])._asdict())
     with timer("true"):
-        told = true_rows(teachers, TRUE_TRANSACTIONS, job.seed)
-        numbers |= _repeat_mean("true", [held_out(told, config, seed=job.seed, short=False)])
-        numbers["true.transactions"] = told.transactions
+        true = true_rows(teachers, TRUE_TRANSACTIONS, job.seed)
+        numbers |= _repeat_mean("true", [held_out(true, config, seed=job.seed, short=False)])
+        numbers["true.transactions"] = true.transactions
     with timer("clusters"):
         decisions = change_decisions(txs, forest, chains[-1].votes)
         base = multi_input_clusters(txs)
@@ -163,8 +164,8 @@ def moser(job: Job) -> Numbers:
         )
         for name, labels in compared_clusters(txs, forest, decisions, base).items():
             numbers |= _flat(name, cluster_numbers(txs, base, labels))
-        for at, found in threshold_sweep(txs, decisions).items():
-            numbers |= _flat(f"at.{at:g}", found)
+        for at in THRESHOLDS:
+            numbers |= _flat(f"at.{at:g}", right_merges(txs, decisions.above(at)))
         for share, both in confusion_sweep(txs, forest, decisions, seed=job.seed).items():
             for how, found in both.items():
                 numbers |= _flat(f"confused.{share:g}.{how}", found)

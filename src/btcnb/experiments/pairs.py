@@ -152,14 +152,6 @@ def cosine(rows: npt.NDArray[Any], pairs: IntArray) -> FloatArray:
     return np.where(far < ROUNDING, 0.0, far)
 
 
-def table_of(counts: Mapping[str, npt.NDArray[Any]]) -> Numbers:
-    """`pair_scores` of every clustering."""
-    numbers: Numbers = {}
-    for name, each in counts.items():
-        numbers |= pair_scores(name, each)
-    return numbers
-
-
 def _mean(values: npt.NDArray[Any]) -> float | None:
     return float(values.mean()) if len(values) else None
 
@@ -207,7 +199,8 @@ def _measured(job: Job, linkages: tuple[str, ...], large: bool) -> Numbers:
     numbers = found.numbers() | {"graphs_per_second": len(found.graphs) / timer.seconds["local"]}
     if large:
         with timer("large"):
-            numbers |= table_of(found.in_large_graph(large_labels(model, txs, job.seed, price)))
+            for name, counts in found.in_large_graph(large_labels(model, txs, job.seed, price)).items():
+                numbers |= pair_scores(name, counts)
     return numbers | timer.record() | {"data": txs.fingerprint()}
 
 
@@ -230,14 +223,14 @@ class Trial:
     graphs:    those that were judged
     counts:    clustering -> (draws, 4): TP, FP, FN, TN
     distances: cosine distances by kind of pair, see `KINDS`
-    told:      what was left out, and why
+    totals:    transactions that were judged or left out, and why
     """
 
     def __init__(self, names: Sequence[str], draws: int, seed: int) -> None:
         self.graphs: list[EntityGraph] = []
         self.counts: dict[str, IntArray] = {name: np.zeros((draws, 4), dtype=np.int64) for name in names}
         self.distances: dict[str, list[float]] = {kind: [] for kind in KINDS}
-        self.told = {"one_node_graphs": 0, "zero_rows": 0}
+        self.totals = {"one_node_graphs": 0, "zero_rows": 0}
         self._seed = seed
         # per draw, of the pairs that the heuristics join: when they part, (REPEATS, k) each; positive and negative ones
         self._parting: list[tuple[list[FloatArray], list[FloatArray]]] = [([], []) for _ in range(draws)]
@@ -245,8 +238,8 @@ class Trial:
     def add(self, graph: EntityGraph, local: Local) -> None:
         """Count the pairs of one graph."""
         self.graphs.append(graph)
-        self.told["one_node_graphs"] += len(local.rows) < 2
-        self.told["zero_rows"] += local.zero_rows
+        self.totals["one_node_graphs"] += len(local.rows) < 2
+        self.totals["zero_rows"] += local.zero_rows
         drawn = DrawnPairs.of(graph)
         counts = counts_by_draw(np.stack(list(local.labels.values())), drawn)
         for name, found in zip(local.labels, counts, strict=True):
@@ -283,7 +276,9 @@ class Trial:
         heuristics = self.counts[HEURISTICS]
         pairs = heuristics.sum(axis=1)
         near = self.distances
-        numbers = table_of({**self.counts, "random": self.random})
+        numbers: Numbers = {}
+        for name, counts in {**self.counts, "random": self.random}.items():
+            numbers |= pair_scores(name, counts)
         numbers |= {
             "auc.all": _area(near["same joined"] + near["same apart"], near["two joined"] + near["two apart"]),
             "auc.apart": _area(near["same apart"], near["two apart"]),
@@ -297,7 +292,7 @@ class Trial:
                 "fall.FP": _fall(heuristics, self.counts[HYBRID]),
                 "random.fall.FP": _fall(heuristics, self.random),
             }
-        return numbers | self.told
+        return numbers | self.totals
 
     def in_large_graph(self, labels: dict[str, IntArray]) -> dict[str, IntArray]:
         """Counts of the same pairs under labels of all addresses of the chain, `large.NAME`."""
@@ -341,7 +336,7 @@ def entity_trial(
 
     for local in engine.run(pieces()):
         trial.add(waiting.popleft(), local)
-    trial.told |= {
+    trial.totals |= {
         "transactions": len(trial.graphs),
         "candidates": candidates,
         "too_few_labels": len(txs) - candidates,  # transactions with fewer than two labelled addresses

@@ -151,9 +151,9 @@ def _repelled(source: Source, config: TrainConfig, supervision: tuple[str, ...],
     graphs = [training_graph(source, role, supervision) for role in TRAINING]
     valid = training_graph(source, "valid", supervision)
     run = train(config, graphs, valid, shown[TRAINING], valid_coinjoins=shown[STEERING], progress=False)
-    told = {f"taught.{name}": names[name] for name in taught(without)}  # fewer than asked for where a chain has fewer
-    told |= {"coinjoin_training_graphs": len(shown[TRAINING]), "coinjoin_validation_graphs": len(shown[STEERING])}
-    return replace(run, record=run.record | told)
+    counts = {f"taught.{name}": names[name] for name in taught(without)}  # fewer than asked for where a chain has fewer
+    counts |= {"coinjoin_training_graphs": len(shown[TRAINING]), "coinjoin_validation_graphs": len(shown[STEERING])}
+    return replace(run, record=run.record | counts)
 
 
 INTERVAL = "test"

@@ -26,7 +26,7 @@ from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.encoder import EncoderFile, read_encoder
 from btcnb.experiments.refine import Refined, Refiner, Units, refined
 from btcnb.experiments.stages import StageTimer
-from btcnb.experiments.tool.source import Material, Missing, Told, material, read_source
+from btcnb.experiments.tool.source import Material, Missing, SourceData, material, read_source
 from btcnb.learn import Encoder, embed
 from meanlink.progress import Progress
 
@@ -109,16 +109,16 @@ def refine_source(request: Request, tell: Callable[[str], None] | None = None, p
     encoder, timer, notes = read_encoder(request.encoder), StageTimer(), list[str]()
     refiner = chosen(encoder, request)
     with stage("read", timer, tell), _noted(notes, request.source):
-        told = read_source(request.source)
-        refiner = _possible(told, refiner, request, notes)
-        price = _price(told, encoder.model, request)
-        number = None if told.transactions is None else len(told.transactions)
+        data = read_source(request.source)
+        refiner = _possible(data, refiner, request, notes)
+        price = _price(data, encoder.model, request)
+        number = None if data.transactions is None else len(data.transactions)
         amount = "no" if number is None else f"{number:,}"
-        tell(f"      {amount} transactions ({told.kind}), blocks {_span(told.blocks)}")
-    kind, blocks = told.kind, told.blocks
+        tell(f"      {amount} transactions ({data.kind}), blocks {_span(data.blocks)}")
+    kind, blocks = data.kind, data.blocks
     with stage("graph", timer, tell):
-        ready = material(told, price, request.clusters, request.missing, with_groups=refiner.units == "inputs")
-        del told  # a million addresses come with a gigabyte of transactions
+        ready = material(data, price, request.clusters, request.missing, with_groups=refiner.units == "inputs")
+        del data  # a million addresses come with a gigabyte of transactions
         tell(f"      {len(ready.names):,} addresses, {ready.graph.num_edges:,} edges, {len(ready.titles):,} clusters")
     notes += _about(ready)
     with stage("embed", timer, tell):
@@ -163,9 +163,9 @@ def chosen(encoder: EncoderFile, request: Request) -> Refiner:
     return Refiner(units=units, threshold_rule=rule, threshold=threshold, method=base.method)
 
 
-def _possible(told: Told, refiner: Refiner, request: Request, notes: list[str]) -> Refiner:
+def _possible(data: SourceData, refiner: Refiner, request: Request, notes: list[str]) -> Refiner:
     """The recipe as far as the source allows it: a release has no transactions, so its leaves are single addresses."""
-    if refiner.units != "inputs" or told.transactions is not None:
+    if refiner.units != "inputs" or data.transactions is not None:
         return refiner
     if request.units is not None:
         problem = "a release has no transactions, so nobody knows which addresses were spent together"
@@ -176,11 +176,11 @@ def _possible(told: Told, refiner: Refiner, request: Request, notes: list[str]) 
     return replace(refiner, units="addresses")
 
 
-def _price(told: Told, model: Encoder, request: Request) -> float | None:
+def _price(data: SourceData, model: Encoder, request: Request) -> float | None:
     """USD for one bitcoin, which must be known where the encoder learnt to see dollars."""
-    price = told.price(request.price_usd)
+    price = data.price(request.price_usd)
     if price is None and _sees_dollars(model):
-        problem = f"is unknown for blocks {_span(told.blocks)}, and the encoder looks at amounts in dollars"
+        problem = f"is unknown for blocks {_span(data.blocks)}, and the encoder looks at amounts in dollars"
         raise DataError(request.source, "price of a bitcoin", problem, "give --price-usd, a rough one for those days")
     return price
 

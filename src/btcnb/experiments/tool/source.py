@@ -28,7 +28,7 @@ COLUMNS = ("address", "cluster")
 
 
 @dataclass(frozen=True)
-class Told:
+class SourceData:
     """A source, read: its transactions, or the graph of a release, which has none."""
 
     kind: str
@@ -70,25 +70,25 @@ class Material:
     alone: int = 0
 
 
-def read_source(path: str | Path) -> Told:
+def read_source(path: str | Path) -> SourceData:
     """All of a source, whatever its kind; of a release, its only graph."""
     kind = sniff(path)
     if kind != RELEASE:
-        return Told(kind, READERS[kind].read(str(path)), None)
+        return SourceData(kind, READERS[kind].read(str(path)), None)
     splits = release_splits(path)
     if len(splits) > 1:
         problem = f"holds {len(splits)} graphs ({', '.join(map(plain, splits))})"
         raise DataError(path, "release", problem, "name the folder of one of them")
-    return Told(kind, None, read_release(path))
+    return SourceData(kind, None, read_release(path))
 
 
 def material(
-    told: Told, price: float | None, clusters: str | Path | None, missing: Missing, with_groups: bool
+    data: SourceData, price: float | None, clusters: str | Path | None, missing: Missing, with_groups: bool
 ) -> Material:
     """The graph of a source with heuristic clusters, or with those of the file `clusters`."""
-    txs = told.transactions
+    txs = data.transactions
     if txs is None:
-        return _of_release(told, price, clusters, missing)
+        return _of_release(data, price, clusters, missing)
     rules = HeuristicConfig() if price is None else HeuristicConfig(price_usd=price)
     found, titles, unused, alone = (
         (heuristic_clusters(txs, config=rules), None, 0, 0)
@@ -111,8 +111,8 @@ def material(
     )
 
 
-def _of_release(told: Told, price: float | None, clusters: str | Path | None, missing: Missing) -> Material:
-    graph = told.graph
+def _of_release(data: SourceData, price: float | None, clusters: str | Path | None, missing: Missing) -> Material:
+    graph = data.graph
     assert graph is not None, "a source has transactions or a graph"
     graph = replace(graph, meta={**graph.meta, "price_usd": price})
     ids = graph.nodes["node_id"].to_numpy()
