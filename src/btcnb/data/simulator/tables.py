@@ -158,9 +158,9 @@ def hash_strings(base: np.uint64, counter: Words, missing: BoolArray | None = No
     string array."""
     present = counter if missing is None else counter[~missing]
     words = _scrambled(base + present[:, None] + np.arange(4, dtype=np.uint64)[None, :])  # (k, 4)
-    digits = pa.py_buffer(words.astype(">u8").tobytes().hex().encode())
-    array = pa.Array.from_buffers(pa.binary(64), len(present), [None, digits]).cast(pa.large_binary())
-    array = array.cast(pa.large_string())
+    digits, starts = words.astype(">u8").tobytes().hex().encode(), np.arange(0, 64 * len(present) + 1, 64)
+    buffers = [None, pa.py_buffer(starts.tobytes()), pa.py_buffer(digits)]
+    array = pa.Array.from_buffers(pa.large_string(), len(present), buffers)
     if missing is not None:
         array = array.take(pa.array(np.cumsum(~missing) - 1, mask=missing))
     dtype: Any = pd.StringDtype("pyarrow", na_value=np.nan)
