@@ -1,7 +1,7 @@
 """Part I: transactions, heuristics, and the address graph."""
 
 from btcnb.data.coinjoin import PROTOCOLS, coinjoin_refusals, coinjoin_rules, detect_coinjoins
-from btcnb.data.features import edge_feature_names, edge_features, feature_names, features
+from btcnb.data.features import edge_features, feature_names, features
 from btcnb.data.graph import AddressGraph
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges, linked_twice
@@ -21,7 +21,7 @@ from btcnb.data.readers import (
     write_release,
 )
 from btcnb.data.readers.fetch import fetch_blocks, fetch_release
-from btcnb.data.sampling import local_samples, sample_around, sample_from_coinbase
+from btcnb.data.sampling import sample_around, sample_from_coinbase
 from btcnb.data.simulator import CoinJoinRates, SimulationConfig, simulate
 from btcnb.data.sources import (
     ROLES,
@@ -30,10 +30,8 @@ from btcnb.data.sources import (
     load_graph,
     load_graphs,
     load_linked_twice,
-    load_split,
-    load_split_transactions,
-    load_splits,
     load_transactions,
+    real_chain,
 )
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
@@ -57,7 +55,6 @@ __all__ = [
     "coinjoin_refusals",
     "coinjoin_rules",
     "detect_coinjoins",
-    "edge_feature_names",
     "edge_features",
     "feature_names",
     "features",
@@ -72,17 +69,14 @@ __all__ = [
     "load_graph",
     "load_graphs",
     "load_linked_twice",
-    "load_split",
-    "load_split_transactions",
-    "load_splits",
     "load_transactions",
-    "local_samples",
     "read_bitcoin_core",
     "read_blocks",
     "read_dumplings",
     "read_etl",
     "read_labels",
     "read_release",
+    "real_chain",
     "sample_around",
     "sample_from_coinbase",
     "simulate",

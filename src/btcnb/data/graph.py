@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,34 +9,42 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.tables import require
+from btcnb.data.tables import content_hash, gate, require
 from btcnb.errors import DataError
 
 IntArray = npt.NDArray[np.int64]
 
-NODE_COLUMNS = (
-    "node_id",
-    "degree_in",
-    "degree_out",
-    "total_transaction_in",
-    "total_transaction_out",
-    "first_transaction_in",
-    "last_transaction_in",
-    "first_transaction_out",
-    "last_transaction_out",
-    "min_sent",
-    "max_sent",
-    "total_sent",
-    "min_received",
-    "max_received",
-    "total_received",
-)
-EDGE_COLUMNS = ("a", "b", "reveal", "last_seen", "total", "min_sent", "max_sent", "total_sent")
-CLUSTER_COLUMNS = ("node_id", "alias")
+NODE_KINDS: dict[str, str] = {
+    "node_id": "int64",
+    "degree_in": "number",
+    "degree_out": "number",
+    "total_transaction_in": "number",
+    "total_transaction_out": "number",
+    # missing for a node that never received, or never sent
+    "first_transaction_in": "number or missing",
+    "last_transaction_in": "number or missing",
+    "first_transaction_out": "number or missing",
+    "last_transaction_out": "number or missing",
+    "min_sent": "number or missing",
+    "max_sent": "number or missing",
+    "total_sent": "number or missing",
+    "min_received": "number or missing",
+    "max_received": "number or missing",
+    "total_received": "number or missing",
+}
+EDGE_KINDS: dict[str, str] = {
+    "a": "int64",
+    "b": "int64",
+    "reveal": "number",
+    "last_seen": "number",
+    "total": "number",
+    "min_sent": "number",
+    "max_sent": "number",
+    "total_sent": "number",
+}
+CLUSTER_KINDS: dict[str, str] = {"node_id": "int64", "alias": "id or name"}
+NODE_COLUMNS, EDGE_COLUMNS, CLUSTER_COLUMNS = tuple(NODE_KINDS), tuple(EDGE_KINDS), tuple(CLUSTER_KINDS)
 """Exactly the columns of the paper's table of dataset columns, in its order."""
-
-NEVER_ABSENT = ("node_id", "degree_in", "degree_out", "total_transaction_in", "total_transaction_out")
-"""Node columns that always hold a number; the others are NaN for a node that never sent (or never received)."""
 
 
 @dataclass(frozen=True)
@@ -71,32 +78,18 @@ class AddressGraph:
         return np.stack([self._positions("edges", "a"), self._positions("edges", "b")])
 
     def labels(self) -> IntArray:
-        """Heuristic cluster per node row, renumbered 0..k-1 in order of first appearance, shape (N,).
-
-        Raises `DataError` where a node has no cluster.
-        """
-        position = self._positions("clusters", "node_id")
-        alias = self.clusters["alias"].to_numpy()
-        covered = np.zeros(self.num_nodes, dtype=bool)
-        covered[position[~pd.isna(alias)]] = True
-        if not covered.all():
-            node = self.nodes["node_id"].iloc[int(covered.argmin())]
-            raise DataError("graph", "clusters.node_id", f"node {node} has no cluster", "list every node exactly once")
-        of_node = np.empty(self.num_nodes, dtype=alias.dtype)
-        of_node[position] = alias
-        return pd.factorize(of_node)[0].astype(np.int64)
+        """Heuristic cluster per node row, renumbered 0..k-1 in order of first appearance, shape (N,)."""
+        order = np.argsort(self._positions("clusters", "node_id"), kind="stable")
+        return pd.factorize(self.clusters["alias"].to_numpy()[order])[0].astype(np.int64)
 
     def degree(self) -> IntArray:
         """Number of distinct neighbours-by-direction per node row: degree_in + degree_out, shape (N,)."""
         return (self.nodes["degree_in"] + self.nodes["degree_out"]).to_numpy(dtype=np.int64)
 
     def fingerprint(self) -> str:
-        """A hash of the three tables: equal for equal content, also across processes."""
-        digest = hashlib.sha256()
-        for table in (self.nodes, self.edges, self.clusters):
-            digest.update(",".join(map(str, table.columns)).encode())
-            digest.update(np.ascontiguousarray(pd.util.hash_pandas_object(table, index=False).to_numpy()).tobytes())
-        return digest.hexdigest()[:16]
+        """A hash of the tables, of the truth, and of what features take from `meta`: equal for equal content."""
+        about = [self.meta.get(name) for name in ("price_usd", "start_block")]
+        return content_hash((self.nodes, self.edges, self.clusters), self.truth, about)
 
     def _positions(self, table: str, column: str) -> IntArray:
         """Row positions of the nodes that a column names; ids that are 0..N-1 in order are positions themselves."""
@@ -111,96 +104,17 @@ class AddressGraph:
 
     def validated(self, source: str = "graph") -> AddressGraph:
         """Return self if it keeps the contract; raise `DataError` naming table, column and row otherwise."""
-        _require_columns(self.nodes, NODE_COLUMNS, source, "nodes")
-        _require_columns(self.edges, EDGE_COLUMNS, source, "edges")
-        _require_columns(self.clusters, CLUSTER_COLUMNS, source, "clusters")
-        if not len(self.nodes):
+        ids = gate(self.nodes, NODE_KINDS, source, "nodes")["node_id"]
+        edges = gate(self.edges, EDGE_KINDS, source, "edges")
+        clusters = gate(self.clusters, CLUSTER_KINDS, source, "clusters")["node_id"]
+        if not len(ids):
             raise DataError(source, "nodes", "the table is empty", "a graph needs at least one node")
-        _require_ids(self.nodes["node_id"], source, "nodes.node_id")
-        ids = self.nodes["node_id"].to_numpy()
-        unique, counts = np.unique(ids, return_counts=True)
-        if len(unique) != len(ids):
-            raise DataError(source, "nodes.node_id", f"{unique[counts > 1][0]} stands twice", "keep one row per node")
-        _require_known(self.edges["a"], unique, source, "edges.a")
-        _require_known(self.edges["b"], unique, source, "edges.b")
-        _require_known(self.clusters["node_id"], unique, source, "clusters.node_id")
-        listed, counts = np.unique(self.clusters["node_id"].to_numpy(), return_counts=True)
-        if len(listed) != len(unique) or (counts > 1).any():
-            raise DataError(
-                source,
-                "clusters.node_id",
-                f"{len(self.clusters)} rows for {len(unique)} nodes",
-                "list every node exactly once",
-            )
-        alias = self.clusters["alias"]
-        strange = alias.isna() | alias.isin(["", np.inf, -np.inf])
-        if strange.any():
-            row = int(strange.to_numpy().argmax())
-            raise DataError(
-                source, "clusters.alias", f"row {row} is empty, NaN or infinite", "name every node's cluster"
-            )
-        _require_amounts(self.nodes, NODE_COLUMNS[1:], NEVER_ABSENT, source, "nodes")
-        _require_amounts(self.edges, EDGE_COLUMNS[2:], EDGE_COLUMNS, source, "edges")
+        known, counts = np.unique(ids, return_counts=True)
+        if len(known) != len(ids):
+            raise DataError(source, "nodes.node_id", f"{known[counts > 1][0]} stands twice", "keep one row per node")
+        for where, wanted in (("edges.a", edges["a"]), ("edges.b", edges["b"]), ("clusters.node_id", clusters)):
+            require(np.isin(wanted, known), wanted, source, where, "which the nodes table does not have")
+        if len(clusters) != len(known) or len(np.unique(clusters)) != len(known):
+            problem = f"{len(clusters)} rows for {len(known)} nodes"
+            raise DataError(source, "clusters.node_id", problem, "list every node exactly once")
         return self
-
-
-def _require_columns(table: pd.DataFrame, columns: tuple[str, ...], source: str, name: str) -> None:
-    if not isinstance(table, pd.DataFrame):
-        raise DataError(source, name, f"is {type(table).__name__}, not a table", "give a DataFrame")
-    for column in columns:
-        if list(table.columns).count(column) != 1:
-            problem = "column stands twice" if column in table else "column is missing"
-            raise DataError(source, f"{name}.{column}", problem, f"expected columns {', '.join(columns)}")
-
-
-def _require_numbers(values: pd.Series, filled: bool, source: str, name: str) -> None:
-    """Finite numbers of at least 0, absent ones only where that is allowed."""
-    if values.dtype.kind not in "iuf":
-        raise DataError(source, name, f"holds {values.dtype}, not numbers", "write plain numbers")
-    missing = values.isna().to_numpy()
-    if filled and missing.any():
-        raise DataError(source, name, f"row {int(missing.argmax())} is empty or NaN", "fill it in")
-    for problem, bad in (("negative", values < 0), ("infinite", values.isin([np.inf]))):
-        if bad.any():
-            row = int(bad.to_numpy(dtype=bool, na_value=False).argmax())
-            raise DataError(
-                source, name, f"row {row} is {problem} ({values.iloc[row]})", "write finite numbers from 0 on"
-            )
-
-
-def _require_ids(values: pd.Series, source: str, name: str) -> None:
-    if values.dtype.kind not in "iuf":
-        raise DataError(source, name, f"holds {values.dtype}, not numbers", "number the nodes")
-    missing = values.isna().to_numpy()
-    if missing.any():
-        raise DataError(source, name, f"row {int(missing.argmax())} is empty or NaN", "every row needs a node id")
-    broken = (values % 1 != 0).to_numpy()
-    if values.dtype.kind == "f" and broken.any():
-        row = int(broken.argmax())
-        raise DataError(source, name, f"row {row} is {values.iloc[row]}, not a whole number", "number the nodes")
-    if len(values) and not -(2**63) <= int(values.min()) <= int(values.max()) < 2**63:
-        raise DataError(source, name, "does not fit 64 bits", "number the nodes")
-
-
-def _require_known(values: pd.Series, known: IntArray, source: str, name: str) -> None:
-    if len(values):
-        _require_ids(values, source, name)
-    wanted = values.to_numpy()
-    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    bad = known[position] != wanted
-    if bad.any():
-        row = int(bad.argmax())
-        raise DataError(
-            source,
-            name,
-            f"row {row} names node {wanted[row]}, which the nodes table does not have",
-            "drop the row or add the node",
-        )
-
-
-def _require_amounts(
-    table: pd.DataFrame, columns: tuple[str, ...], filled: tuple[str, ...], source: str, name: str
-) -> None:
-    for column in columns:
-        if len(table):
-            _require_numbers(table[column], column in filled, source, f"{name}.{column}")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
-from btcnb.data.checks import positive
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
-from btcnb.data.intervals import Interval, first_and_last, price_near
+from btcnb.data.intervals import price_near
 from btcnb.data.transactions import Transactions
 from btcnb.data.transfers import Edges, Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
-from btcnb.errors import DataError
-from btcnb.gates import choice, flag, instance
+from btcnb.gates import choice
 
 IntArray = npt.NDArray[np.int64]
 Extremes = Literal["transaction", "transfer"]
@@ -31,7 +29,8 @@ def build_graph(
     flow: Flow = "gross",
     extremes: Extremes = "transaction",
     keep_isolated: bool = True,
-    **interval: Unpack[Interval],
+    start_block: int | None = None,
+    end_block: int | None = None,
 ) -> AddressGraph:
     """The directed graph of addresses, with exactly the columns of the paper's table of dataset columns.
 
@@ -53,7 +52,7 @@ def build_graph(
         net payers send and only net payees receive (the authors' public pipeline).
     extremes: node columns min/max of sent and received are taken over sums per `"transaction"` (the table's words) or
         over single `"transfer"`s, that is over the node's edges (the authors' public pipeline).
-    labels: one cluster label per address of `txs`; if None, the graph clusters by itself: `default_labels`.
+    labels: one cluster label per address of `txs`; if None, all default rules, on these transactions, at that price.
     price_usd: USD for one bitcoin at the start, kept in `meta` for `features`; if None, that of the paper's interval
         that holds the first block, or unknown outside of them.
     start_block, end_block: the sampled interval, kept in `meta`; first and last block of the transactions if None.
@@ -63,13 +62,6 @@ def build_graph(
     choice("split_value", split_value, get_args(SplitValue))
     choice("flow", flow, get_args(Flow))
     choice("extremes", extremes, get_args(Extremes))
-    flag("keep_isolated", keep_isolated)
-    instance("txs", txs, Transactions)
-    if price_usd is not None:
-        positive("price_usd", price_usd, " of USD for one bitcoin")
-    start_block, end_block = first_and_last(**interval)
-    if not len(txs):
-        raise DataError(txs.source, "transactions", "the table is empty", "a graph needs at least one transaction")
     blocks = txs.transactions["block_number"].to_numpy()
     price_usd = price_near(int(blocks[0])) if price_usd is None else price_usd
     flows = transfers(txs, split_value, flow)
@@ -79,7 +71,7 @@ def build_graph(
     keep = _occurring(txs) if keep_isolated else (nodes["degree_in"] + nodes["degree_out"] > 0).to_numpy()
     nodes = nodes[keep].reset_index(drop=True)
     edges = pd.DataFrame({name: getattr(rows, name) for name in EDGE_COLUMNS}, copy=False)
-    alias = (default_labels(txs, price_usd) if labels is None else _given_labels(txs, labels))[keep]
+    alias = heuristic_clusters(txs, config=rules_at(price_usd)) if labels is None else np.asarray(labels, dtype=np.int64)
     meta = {
         "start_block": int(blocks[0]) if start_block is None else start_block,
         "end_block": int(blocks[-1]) if end_block is None else end_block,
@@ -90,29 +82,16 @@ def build_graph(
     return AddressGraph(
         nodes=nodes,
         edges=edges,
-        clusters=pd.DataFrame({"node_id": nodes["node_id"].to_numpy(), "alias": alias}),
+        clusters=pd.DataFrame({"node_id": nodes["node_id"].to_numpy(), "alias": alias[keep]}),
         truth=None if txs.truth is None else txs.truth.owner[keep],
         addresses=txs.addresses[keep],
         meta=meta,
     )
 
 
-def default_labels(txs: Transactions, price_usd: float | None = None) -> IntArray:
-    """The clusters that a graph gets where none are given: all default rules, on these transactions, at that price."""
-    return heuristic_clusters(txs, config=None if price_usd is None else HeuristicConfig(price_usd=price_usd))
-
-
-def _given_labels(txs: Transactions, labels: npt.ArrayLike) -> IntArray:
-    try:
-        found = np.asarray(labels)
-    except Exception as error:  # lists of unequal length, or what refuses to be an array
-        raise DataError(txs.source, "labels", "cannot be read as an array", "give one label per address") from error
-    if found.shape != (txs.num_addresses,):
-        problem = f"has shape {found.shape} for {txs.num_addresses} addresses"
-        raise DataError(txs.source, "labels", problem, "give one label per address")
-    if found.size and found.dtype.kind not in "iu":
-        raise DataError(txs.source, "labels", f"holds {found.dtype}, not whole numbers", "number the clusters")
-    return found.astype(np.int64)
+def rules_at(price_usd: float | None) -> HeuristicConfig:
+    """The thresholds of the heuristics at a price of one bitcoin; None: unknown, the default's."""
+    return HeuristicConfig() if price_usd is None else HeuristicConfig(price_usd=price_usd)
 
 
 def _occurring(txs: Transactions) -> npt.NDArray[np.bool_]:

@@ -1,18 +1,19 @@
-"""The one table of the paper's five block intervals: where each starts, when, and what a bitcoin cost on that day."""
+"""The paper's five block intervals: where each starts, when, and what a bitcoin cost on that day; the block subsidy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
-
 import numpy as np
 import numpy.typing as npt
-
-from btcnb.data.checks import whole
 
 SATOSHI_PER_BITCOIN = 100_000_000
 BLOCKS = 1_000
 """Length of each interval on the real chain; a simulation may take fewer blocks."""
+
+FIRST_SUBSIDY = 50 * SATOSHI_PER_BITCOIN
+"""Satoshi of a block's subsidy before the first halving."""
+HALVING = 210_000
+"""Blocks after which the subsidy halves, on the main chain."""
 
 
 @dataclass(frozen=True)
@@ -38,29 +39,10 @@ FIRST = SPLITS["train1"]
 """The paper's first interval: where nothing else is said, this one is meant."""
 
 
-class Interval(TypedDict, total=False):
-    """First and last block (inclusive) as keyword arguments; None or left out: open on that side."""
-
-    start_block: int | None
-    end_block: int | None
-
-
-def first_and_last(start_block: int | None = None, end_block: int | None = None) -> tuple[int | None, int | None]:
-    """The two, checked."""
-    first = None if start_block is None else whole("start_block", start_block)
-    return first, None if end_block is None else whole("end_block", end_block)
-
-
 def price_near(block: int) -> float | None:
     """USD for one bitcoin at the start of the paper's interval that holds the block, else None."""
     inside = (split.price_usd for split in SPLITS.values() if 0 <= block - split.start_block <= BLOCKS)
     return next(inside, None)
-
-
-FIRST_SUBSIDY = 50 * 100_000_000
-"""Satoshi of a block's subsidy before the first halving."""
-HALVING = 210_000
-"""Blocks after which the subsidy halves, on the main chain."""
 
 
 def subsidy(blocks: npt.ArrayLike, halving: int = HALVING) -> npt.NDArray[np.int64]:

@@ -9,19 +9,28 @@ paper's settings, which fits the 44k to 57k it reports. `keep_unexpanded=True` k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from numba import njit
 
-from btcnb.data.checks import MOST, whole
-from btcnb.data.intervals import Interval, first_and_last
 from btcnb.data.transactions import Cutter, IntArray, Piece, Transactions
 from btcnb.errors import DataError, ParameterError
-from btcnb.gates import flag, instance
+
+
+class TooFewReachedError(DataError):
+    """No coinbase leads to as many transactions as were asked for. `best` is the most that one reaches."""
+
+    def __init__(self, source: str, wanted: int, best: int) -> None:
+        self.best = best
+        problem = f"no coinbase reaches {wanted} transactions (the best one {best})"
+        super().__init__(
+            source, "is_coinbase", problem, "widen the interval, raise depth and max_expanded, or lower at_least"
+        )
 
 
 def sample_from_coinbase(
@@ -33,7 +42,8 @@ def sample_from_coinbase(
     *,
     at_least: int = 1,
     keep_unexpanded: bool = False,
-    **interval: Unpack[Interval],
+    start_block: int | None = None,
+    end_block: int | None = None,
 ) -> Transactions:
     """The transactions reached from a coinbase by following spent outputs, at most `depth` steps.
 
@@ -42,9 +52,7 @@ def sample_from_coinbase(
     the interval is entered. A young coinbase leads nowhere: with `at_least` > 1, coinbases are drawn until one reaches
     so many transactions.
     """
-    _check(txs, seed, depth, max_expanded, keep_unexpanded)
-    whole("at_least", at_least, 1)
-    graph = _Graph.of(txs, *first_and_last(**interval), directed=True)
+    graph = _Graph.of(txs, start_block, end_block, directed=True)
     rng = np.random.default_rng(seed)
     best = 0
     for start in _coinbases(txs, graph, rng, coinbase):
@@ -52,12 +60,7 @@ def sample_from_coinbase(
         if len(reached) >= at_least:
             return txs.select(reached)
         best = max(best, len(reached))
-    raise DataError(
-        txs.source,
-        "is_coinbase",
-        f"no coinbase reaches {at_least} transactions (the best one {best})",
-        "widen the interval, raise depth and max_expanded, or lower at_least",
-    )
+    raise TooFewReachedError(txs.source, at_least, best)
 
 
 def sample_around(
@@ -76,24 +79,9 @@ def sample_around(
     """
     around = Surroundings.of(txs, depth, max_expanded, seed, keep_unexpanded=keep_unexpanded)
     keep = np.zeros(len(txs), dtype=bool)
-    for start in np.unique(_ids(txs, _listed(seeds))):
+    for start in np.unique(_ids(txs, seeds)):
         keep[around.ids(int(start))] = True
     return txs.select(keep)
-
-
-def local_samples(
-    txs: Transactions,
-    seeds: int | str | Iterable[int | str],
-    depth: int = 3,
-    max_expanded: int = 100,
-    seed: int = 0,
-    *,
-    keep_unexpanded: bool = False,
-) -> Iterator[Transactions]:
-    """`sample_around(txs, s, …)` for each of the seeds in turn, without walking the whole chain for every one."""
-    around = Surroundings.of(txs, depth, max_expanded, seed, keep_unexpanded=keep_unexpanded)
-    starts = _ids(txs, _listed(seeds))
-    return (around.piece(int(start)).txs for start in starts)
 
 
 @dataclass(frozen=True)
@@ -121,7 +109,6 @@ class Surroundings:
         keep_unexpanded: bool = False,
     ) -> Surroundings:
         """Arguments as in `sample_around`."""
-        _check(txs, seed, depth, max_expanded, keep_unexpanded)
         graph = _Graph.of(txs, None, None, directed=False)
         return cls(graph, Cutter.of(txs), depth, max_expanded, seed, keep_unexpanded)
 
@@ -166,6 +153,17 @@ class _Graph:
         self, first: int, depth: int, max_expanded: int, rng: np.random.Generator, keep_unexpanded: bool
     ) -> IntArray:
         """Ids reached from transaction `first`, which is one of them, ascending."""
+        try:
+            ids = self._reached(first, depth, max_expanded, rng, keep_unexpanded)
+        except BaseException:  # an interrupt too: the next search must find the scratch space clean
+            self.seen[:] = False
+            raise
+        self.seen[ids] = False
+        return ids
+
+    def _reached(
+        self, first: int, depth: int, max_expanded: int, rng: np.random.Generator, keep_unexpanded: bool
+    ) -> IntArray:
         frontier = np.array([first], dtype=np.int64)
         self.seen[first] = True
         reached = [frontier]
@@ -180,9 +178,7 @@ class _Graph:
             self.seen[found] = False
             self.seen[kept] = True
             reached.append(kept)
-        ids = np.sort(np.concatenate(reached))
-        self.seen[ids] = False
-        return ids
+        return np.sort(np.concatenate(reached))
 
 
 @njit(cache=True)
@@ -209,55 +205,36 @@ def _unseen(
     return found[:count]
 
 
-def _check(txs: Transactions, seed: int, depth: int, max_expanded: int, keep_unexpanded: bool) -> None:
-    instance("txs", txs, Transactions)
-    whole("seed", seed)
-    whole("depth", depth)
-    whole("max_expanded", max_expanded, 1)
-    flag("keep_unexpanded", keep_unexpanded)
-
-
 def _coinbases(txs: Transactions, graph: _Graph, rng: np.random.Generator, given: int | str | None) -> IntArray:
     """Coinbases of the interval in random order, or the given one."""
     is_coinbase = txs.transactions["is_coinbase"].to_numpy()
     if given is not None:
         start = _ids(txs, [given])
         if not (is_coinbase & graph.inside)[start[0]]:
-            raise DataError(
-                txs.source, "coinbase", f"{given} is not a coinbase inside the interval", "give one, or none to draw it"
-            )
+            problem = f"{given} is not a coinbase inside the interval"
+            raise DataError(txs.source, "coinbase", problem, "give one, or none to draw it")
         return start
     candidates = np.flatnonzero(is_coinbase & graph.inside)
     if not len(candidates):
         blocks = txs.transactions["block_number"]
         span = f"{blocks.min()} to {blocks.max()}" if len(txs) else "none"
-        raise DataError(
-            txs.source,
-            "is_coinbase",
-            f"no coinbase lies in the interval (blocks at hand: {span})",
-            "choose other blocks",
-        )
+        problem = f"no coinbase lies in the interval (blocks at hand: {span})"
+        raise DataError(txs.source, "is_coinbase", problem, "choose other blocks")
     return rng.permutation(candidates)
 
 
-def _listed(seeds: int | str | Iterable[int | str]) -> list[int | str]:
-    alone = isinstance(seeds, str) or not isinstance(seeds, Iterable) or getattr(seeds, "ndim", 1) == 0
-    return [seeds] if alone else list(seeds)  # type: ignore[list-item,arg-type]
-
-
-def _ids(txs: Transactions, seeds: list[int | str]) -> IntArray:
-    """Transaction ids of ids or hashes."""
-    if not seeds:
+def _ids(txs: Transactions, seeds: int | str | Iterable[int | str]) -> IntArray:
+    """Transaction ids of one or several ids or hashes."""
+    alone = isinstance(seeds, str) or not isinstance(seeds, Iterable)
+    listed: list[Any] = [seeds] if alone else list(seeds)  # type: ignore[arg-type]
+    if not listed:
         raise ParameterError("give at least one seed: a transaction's id or its hash.")
-    hashes = [seed for seed in seeds if isinstance(seed, str) and seed.isascii()]
-    known = txs.transactions["hash"]
-    place = dict(zip(known[known.isin(hashes)], known.index[known.isin(hashes)], strict=True)) if hashes else {}
-    found = []
-    for seed in seeds:
-        position = place.get(seed, -1) if isinstance(seed, str) else whole("a transaction's id", seed, -MOST)
+    known = pd.Series(np.arange(len(txs)), index=txs.transactions["hash"].to_numpy(dtype=object))
+    hashes = [seed for seed in listed if isinstance(seed, str)]
+    place = known[known.index.isin(hashes)].to_dict() if hashes else {}
+    found = [place.get(seed, -1) if isinstance(seed, str) else int(seed) for seed in listed]
+    for seed, position in zip(listed, found, strict=True):
         if not 0 <= position < len(txs):
-            raise DataError(
-                txs.source, "seeds", f"transaction {seed} is unknown", f"give a hash, or an id below {len(txs)}"
-            )
-        found.append(position)
+            remedy = f"give a hash, or an id below {len(txs)}"
+            raise DataError(txs.source, "seeds", f"transaction {seed} is unknown", remedy)
     return np.array(found, dtype=np.int64)

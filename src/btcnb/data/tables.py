@@ -1,11 +1,12 @@
-"""The columns of `Transactions`, what may stand in them, and the gate that every table passes.
+"""The gate that every table of transactions and of graphs passes, and the columns of `Transactions`.
 
 Limits are Bitcoin's own: heights, positions, times and sequence numbers are 32-bit, no amount exceeds 21 million coins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -90,24 +91,29 @@ def gate(
     name: str,
     unnumbered: bool = False,
 ) -> dict[str, npt.NDArray[Any]]:
-    """The columns that `kinds` names, as arrays of these types ("str": objects), every value inside its range.
+    """The columns that `kinds` names, as arrays of these types, every value inside its range.
 
-    `unnumbered` admits an unknown `index`. Raises `DataError` with table, column, row and value otherwise.
+    Kinds are NumPy's names of types, "str" (an array of objects), "number" (finite, at least 0), "number or missing",
+    and "id or name" (any type). `unnumbered` admits an unknown `index`.
+    Raises `DataError` with table, column, row and value otherwise.
     """
     passed = {}
     for column, kind in kinds.items():
         where = f"{name}.{column}"
-        if column not in table:
-            raise DataError(source, where, "column is missing", f"expected columns {', '.join(kinds)}")
+        if list(table.keys()).count(column) != 1:
+            problem = "column stands twice" if column in table else "column is missing"
+            raise DataError(source, where, problem, f"expected columns {', '.join(kinds)}")
         missing = np.asarray(pd.isna(table[column]))
-        if kind != "str" and missing.any():
-            raise DataError(
-                source, where, f"row {int(missing.argmax())} is empty or NaN", f"fill it with {kind} values"
-            )
+        if kind not in ("str", "number or missing") and missing.any():
+            raise DataError(source, where, f"row {int(missing.argmax())} is empty or NaN", "fill it in")
         try:
             values = passed[column] = _cast(table[column], kind)
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(source, where, f"cannot be read as {kind} ({error})", "fix the values") from error
+        if kind.startswith("number"):
+            require(
+                missing | ((values >= 0) & (values < np.inf)), values, source, where, "expected finite numbers from 0"
+            )
         low, high = RANGES.get(where) or RANGES.get(column) or (None, None)
         if low is not None and high is not None:
             low = UNKNOWN if unnumbered and column == "index" else low
@@ -134,6 +140,18 @@ def require_spent_once(inputs: Mapping[str, npt.NDArray[Any]], outside: npt.NDAr
         name, number = told[again].iloc[0]
         problem = f"output {number} of {name} is spent twice"
         raise DataError(source, "inputs.spent_output_index", problem, "drop the duplicate transaction")
+
+
+def content_hash(tables: Iterable[pd.DataFrame], *parts: Any) -> str:
+    """A hash of tables, arrays and plain values: equal for equal content, also across processes."""
+    digest = hashlib.sha256()
+    for table in tables:
+        for name in table.columns:
+            digest.update(str(name).encode())
+            digest.update(pd.util.hash_pandas_object(table[name], index=False).to_numpy().tobytes())
+    for part in parts:
+        digest.update(pd.util.hash_array(part).tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return digest.hexdigest()[:16]
 
 
 def texts(values: Any, source: str, where: str) -> npt.NDArray[Any]:
@@ -177,6 +195,14 @@ def _cast(values: Any, kind: str) -> npt.NDArray[Any]:
         if not series.isin([True, False]).all():
             raise ValueError("only true and false are allowed")
         return series.to_numpy(dtype=bool)
+    if kind == "id or name":
+        if series.isin(["", np.inf, -np.inf]).any():
+            raise ValueError("some are empty or infinite")
+        return series.to_numpy()
+    if kind.startswith("number"):
+        if series.dtype.kind not in "iuf":
+            raise TypeError(f"{series.dtype} are not numbers")
+        return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.to_numpy(np.float64, na_value=np.nan)
     if series.dtype == object:
         _require_types(series, int, np.integer)
     elif series.dtype.kind not in "iuf":

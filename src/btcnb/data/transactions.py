@@ -7,7 +7,6 @@ are int64 satoshi. Transactions stand in chain order, by `(block_number, index)`
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from btcnb.data.tables import (
     SCRIPT_TYPES,
     TRANSACTION_COLUMNS,
     UNKNOWN,
+    content_hash,
     gate,
     plain,
     require,
@@ -32,6 +32,10 @@ from btcnb.errors import DataError, ParameterError
 __all__ = ["INPUT_COLUMNS", "OUTPUT_COLUMNS", "SCRIPT_TYPES", "TRANSACTION_COLUMNS", "UNKNOWN", "Transactions", "Truth"]
 
 IntArray = npt.NDArray[np.int64]
+
+PER_ADDRESS = {"owner": "iu", "label": "OUT"}
+PER_TRANSACTION = {"coinjoin": "OUT", "change": "iu", "mechanism": "OUT"}
+"""Arrays of `Truth`, and NumPy's letters of the types they may have."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +57,11 @@ class Truth:
     change: IntArray | None = None
     mechanism: npt.NDArray[Any] | None = None
 
-    def select(self, addresses: npt.NDArray[np.bool_], transactions: npt.NDArray[np.bool_]) -> Truth:
-        """What is known about the addresses and transactions that two masks leave."""
-        return replace(
-            self,
-            owner=self.owner[addresses],
-            label=None if self.label is None else self.label[addresses],
-            coinjoin=None if self.coinjoin is None else self.coinjoin[transactions],
-            change=None if self.change is None else self.change[transactions],
-            mechanism=None if self.mechanism is None else self.mechanism[transactions],
-        )
+    def select(self, addresses: IntArray, transactions: IntArray) -> Truth:
+        """What is known about the addresses and transactions of these ids."""
+        kept = dict.fromkeys(PER_ADDRESS, addresses) | dict.fromkeys(PER_TRANSACTION, transactions)
+        told = {name: (getattr(self, name), ids) for name, ids in kept.items()}
+        return replace(self, **{name: None if values is None else values[ids] for name, (values, ids) in told.items()})
 
 
 @dataclass(frozen=True)
@@ -93,8 +92,6 @@ class Transactions:
 
         Columns that the contract does not name are dropped.
         """
-        if not isinstance(source, str):
-            raise DataError("transactions", "source", f"{type(source).__name__} is not text", "name the source")
         txs = cls(
             _table(transactions, TRANSACTION_COLUMNS, source, "transactions"),
             _table(inputs, INPUT_COLUMNS, source, "inputs"),
@@ -135,29 +132,14 @@ class Transactions:
         Addresses that no longer occur are dropped. An input whose spent output falls away keeps its address and value
         and gets the spent transaction's hash. Truth follows its addresses and transactions.
         """
-        mask = mask_of(keep, len(self))
-        inputs, outputs, used = kept_rows(self.transactions, self.inputs, self.outputs, self.num_addresses, mask)
-        return replace(
-            self,
-            transactions=self.transactions[mask].reset_index(drop=True),
-            inputs=inputs,
-            outputs=outputs,
-            addresses=self.addresses[used],
-            truth=None if self.truth is None else self.truth.select(used, mask),
-        )
+        return Cutter.of(self).cut(_ids(keep, len(self))).txs
 
     def fingerprint(self) -> str:
-        """A hash of the content: equal for equal bytes, also across processes."""
-        digest = hashlib.sha256()
-        for table in (self.transactions, self.inputs, self.outputs):
-            for name in table.columns:
-                column = table[name]
-                digest.update(name.encode())
-                digest.update(
-                    np.ascontiguousarray(pd.util.hash_pandas_object(column, index=False).to_numpy()).tobytes()
-                )
-        digest.update(pd.util.hash_array(self.addresses).tobytes())
-        return digest.hexdigest()[:16]
+        """A hash of the tables, the addresses and the truth: equal for equal content, also across processes."""
+        truth = self.truth
+        known = [] if truth is None else [getattr(truth, name) for name in (*PER_ADDRESS, *PER_TRANSACTION)]
+        entities = [] if truth is None else [truth.entities]
+        return content_hash([self.transactions, self.inputs, self.outputs, *entities], self.addresses, *known)
 
     def _check(self) -> None:
         """Ids, order and spends; what may stand in a single cell, `gate` has seen to."""
@@ -208,41 +190,24 @@ class Transactions:
             )
 
     def _check_truth(self) -> None:
-        if self.truth is None:
+        """Arrays of the right length and type, owners among the entities, change among the outputs."""
+        truth = self.truth
+        if truth is None:
             return
-        per_address, per_transaction = self.num_addresses, len(self)
-        for name, number, kind in (
-            ("owner", per_address, "iu"),
-            ("label", per_address, "OUT"),
-            ("coinjoin", per_transaction, "OUT"),
-            ("change", per_transaction, "iu"),
-            ("mechanism", per_transaction, "OUT"),
-        ):
-            array = getattr(self.truth, name)
-            if array is None and name != "owner":
-                continue
-            if np.shape(array) != (number,):
-                raise DataError(
-                    self.source,
-                    f"truth.{name}",
-                    f"holds {np.size(array)} entries",
-                    f"expected one for each of {number}",
-                )
-            if number and np.asarray(array).dtype.kind not in kind:
-                problem = f"holds {np.asarray(array).dtype}"
-                raise DataError(
-                    self.source, f"truth.{name}", problem, "expected text" if "O" in kind else "expected ids"
-                )
-            if "O" in kind:
-                writable(array, self.source, f"truth.{name}")
-        self._check_entities(self.truth)
-
-    def _check_entities(self, truth: Truth) -> None:
-        """Entities have a kind and a name, an owner is one of them, and change is an output that is there or none."""
-        for column in ("kind", "name"):
-            if not isinstance(truth.entities, pd.DataFrame) or column not in truth.entities:
-                raise DataError(self.source, f"truth.entities.{column}", "column is missing", "expected kind and name")
-            writable(truth.entities[column].to_numpy(dtype=object), self.source, f"truth.entities.{column}")
+        for names, number in ((PER_ADDRESS, self.num_addresses), (PER_TRANSACTION, len(self))):
+            for name, kinds in names.items():
+                where, array = f"truth.{name}", getattr(truth, name)
+                if array is None and name != "owner":
+                    continue
+                if np.shape(array) != (number,):
+                    problem = f"holds {np.size(array)} entries"
+                    raise DataError(self.source, where, problem, f"expected one for each of {number}")
+                if number and array.dtype.kind not in kinds:
+                    remedy = "expected ids" if kinds == "iu" else "expected text"
+                    raise DataError(self.source, where, f"holds {array.dtype}", remedy)
+                if kinds != "iu":
+                    writable(array, self.source, where)
+        gate(truth.entities, {"kind": "str", "name": "str"}, self.source, "truth.entities")
         fits = (truth.owner >= UNKNOWN) & (truth.owner < len(truth.entities))
         require(fits, truth.owner, self.source, "truth.owner", f"expected -1 or one of {len(truth.entities)} entities")
         if truth.change is not None:
@@ -250,6 +215,94 @@ class Transactions:
             named = truth.change.clip(UNKNOWN, 2**32 - 1)
             fits = (truth.change == UNKNOWN) | np.isin(np.arange(len(self)) * 2**32 + named, there)
             require(fits, truth.change, self.source, "truth.change", "expected -1 or the index of an output")
+
+
+class Piece(NamedTuple):
+    """Some transactions as a chain of their own; ids in `txs` are positions in the two arrays."""
+
+    txs: Transactions
+    transactions: IntArray  # ids in the whole chain, ascending
+    addresses: IntArray  # ids in the whole chain, ascending
+
+
+@dataclass(frozen=True)
+class Cutter:
+    """A chain, prepared once, from which pieces are cut at the cost of what the piece holds."""
+
+    txs: Transactions
+    in_start: IntArray  # (T+1,)
+    out_start: IntArray  # (T+1,)
+    maker: IntArray  # per output row: the transaction that makes it
+    hashes: npt.NDArray[Any]  # (T,)
+
+    @classmethod
+    def of(cls, txs: Transactions) -> Cutter:
+        return cls(
+            txs,
+            txs.input_offsets(),
+            txs.output_offsets(),
+            txs.outputs["tx"].to_numpy(),
+            txs.transactions["hash"].to_numpy(dtype=object),
+        )
+
+    def cut(self, ids: IntArray) -> Piece:
+        """The transactions of these ids, ascending and distinct, as a chain of their own; see `Transactions.select`."""
+        in_rows, in_tx = rows_of(self.in_start, ids)
+        out_rows, out_tx = rows_of(self.out_start, ids)
+        inputs = self.txs.inputs.take(in_rows).reset_index(drop=True)
+        outputs = self.txs.outputs.take(out_rows).reset_index(drop=True)
+        used = np.unique(np.append(inputs["address"].to_numpy(), outputs["address"].to_numpy()))
+        used = used[used >= 0]
+        for table, tx in ((inputs, in_tx), (outputs, out_tx)):
+            table["tx"] = tx
+            table["address"] = _places(used, table["address"].to_numpy())
+        spent = inputs["spent_output"].to_numpy()
+        inputs["spent_output"] = inside = _places(out_rows, spent)
+        lost = (spent >= 0) & (inside < 0)
+        if lost.any():
+            told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
+            told[lost] = self.hashes[self.maker[spent[lost]]]
+            inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
+        piece = replace(
+            self.txs,
+            transactions=self.txs.transactions.take(ids).reset_index(drop=True),
+            inputs=inputs,
+            outputs=outputs,
+            addresses=self.txs.addresses[used],
+            truth=None if self.txs.truth is None else self.txs.truth.select(used, ids),
+        )
+        return Piece(piece, ids, used)
+
+
+def rows_of(starts: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the given groups, and for each row the place of its group in `groups`.
+
+    starts: CSR offsets, the rows of group g are starts[g]:starts[g+1]. Costs what the groups hold, not the table.
+    """
+    length = starts[groups + 1] - starts[groups]
+    position = np.repeat(np.arange(len(groups)), length)
+    within = np.arange(len(position)) - np.repeat(np.cumsum(length) - length, length)
+    return starts[groups][position] + within, position
+
+
+def _ids(keep: npt.NDArray[Any], number: int) -> IntArray:
+    """Ids, or a mask, of `number` transactions as ascending ids."""
+    wanted = np.asarray(keep)
+    if wanted.dtype == bool:
+        if wanted.shape != (number,):
+            raise ParameterError(f"keep: a mask of shape {wanted.shape} does not fit {number} transactions.")
+        return np.flatnonzero(wanted)
+    if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0 or wanted.max() >= number):
+        raise ParameterError(f"keep: transaction ids must lie in 0..{number - 1}.")
+    return np.unique(wanted).astype(np.int64)
+
+
+def _places(sorted_ids: IntArray, ids: IntArray) -> IntArray:
+    """Position of each id among the sorted ones, -1 where it is not there."""
+    if not len(sorted_ids):
+        return np.full(len(ids), UNKNOWN, dtype=np.int64)
+    place = np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)
+    return np.where(sorted_ids[place] == ids, place, UNKNOWN)
 
 
 def _offsets(groups: IntArray, number: int) -> IntArray:
@@ -269,139 +322,3 @@ def _table(table: pd.DataFrame, columns: dict[str, str], source: str, name: str)
         return pd.DataFrame({column: pd.Series(passed[column], dtype=kind) for column, kind in columns.items()})  # type: ignore[call-overload]
     except (ValueError, UnicodeError) as error:
         raise DataError(source, name, f"does not make a table ({error})", "fix the columns") from error
-
-
-Mask = npt.NDArray[np.bool_]
-
-
-def mask_of(keep: Any, number: int) -> Mask:
-    """Ids, or a mask, of `number` things as a mask."""
-    try:
-        wanted = np.asarray(keep)
-    except ValueError:
-        wanted = np.asarray([keep], dtype=object)  # ragged: refused below
-    if wanted.dtype == bool:
-        if wanted.shape != (number,):
-            raise ParameterError(f"keep: a mask of shape {wanted.shape} does not fit {number} transactions.")
-        return wanted
-    if wanted.size and (wanted.dtype.kind not in "iu" or wanted.min() < 0 or wanted.max() >= number):
-        raise ParameterError(f"keep: transaction ids must lie in 0..{number - 1}.")
-    mask = np.zeros(number, dtype=bool)
-    mask[wanted.astype(np.int64)] = True
-    return mask
-
-
-def kept_rows(
-    transactions: pd.DataFrame, inputs: pd.DataFrame, outputs: pd.DataFrame, num_addresses: int, mask: Mask
-) -> tuple[pd.DataFrame, pd.DataFrame, Mask]:
-    """Inputs and outputs of the transactions in `mask` (T,), renumbered, and the mask (A,) of the addresses in use."""
-    kept_outputs = mask[outputs["tx"].to_numpy()]
-    new_output = _renumbering(kept_outputs)
-    parents, hashes = outputs["tx"].to_numpy(), transactions["hash"].to_numpy(dtype=object)
-    inputs = inputs[mask[inputs["tx"].to_numpy()]].reset_index(drop=True)
-    outputs = outputs[kept_outputs].reset_index(drop=True)
-    used = np.zeros(num_addresses + 1, dtype=bool)  # the last slot catches address -1
-    used[inputs["address"].to_numpy()] = True
-    used[outputs["address"].to_numpy()] = True
-    used = used[:-1]
-
-    old_spent = inputs["spent_output"].to_numpy()
-    inputs["spent_output"] = spent = new_output[old_spent]
-    lost = (old_spent >= 0) & (spent < 0)
-    if lost.any():
-        told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
-        told[lost] = hashes[parents[old_spent[lost]]]
-        inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
-    new_tx, new_address = _renumbering(mask), _renumbering(used)
-    for table in (inputs, outputs):
-        table["tx"] = new_tx[table["tx"].to_numpy()]
-        table["address"] = new_address[table["address"].to_numpy()]
-    return inputs, outputs, used
-
-
-def rows_of(starts: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the given groups, and for each row the place of its group in `groups`.
-
-    starts: CSR offsets, the rows of group g are starts[g]:starts[g+1]. Costs what the groups hold, not the table.
-    """
-    length = starts[groups + 1] - starts[groups]
-    position = np.repeat(np.arange(len(groups)), length)
-    within = np.arange(len(position)) - np.repeat(np.cumsum(length) - length, length)
-    return starts[groups][position] + within, position
-
-
-def _renumbering(mask: Mask) -> IntArray:
-    """Old id -> new id, -1 for what falls away; the last slot stands for -1, "outside"."""
-    return np.append(np.where(mask, np.cumsum(mask) - 1, -1), -1)
-
-
-class Piece(NamedTuple):
-    """Some transactions as a chain of their own; ids in `txs` are positions in the two arrays."""
-
-    txs: Transactions
-    transactions: IntArray  # ids in the whole chain, ascending
-    addresses: IntArray  # ids in the whole chain, ascending
-
-
-@dataclass(frozen=True)
-class Cutter:
-    """The whole chain, prepared once so that many small selections are cheap."""
-
-    txs: Transactions
-    in_start: IntArray  # (T+1,)
-    out_start: IntArray  # (T+1,)
-    maker: IntArray  # per output row: the transaction that makes it
-    hashes: npt.NDArray[Any]  # (T,)
-
-    @classmethod
-    def of(cls, txs: Transactions) -> Cutter:
-        return cls(
-            txs,
-            txs.input_offsets(),
-            txs.output_offsets(),
-            txs.outputs["tx"].to_numpy(),
-            txs.transactions["hash"].to_numpy(dtype=object),
-        )
-
-    def cut(self, ids: IntArray) -> Piece:
-        """`txs.select(ids)` and what its ids were; `ids` are ascending and distinct."""
-        in_rows, in_tx = rows_of(self.in_start, ids)
-        out_rows, out_tx = rows_of(self.out_start, ids)
-        inputs = self.txs.inputs.take(in_rows).reset_index(drop=True)
-        outputs = self.txs.outputs.take(out_rows).reset_index(drop=True)
-        used = np.unique(np.append(inputs["address"].to_numpy(), outputs["address"].to_numpy()))
-        used = used[used >= 0]
-        for table, tx in ((inputs, in_tx), (outputs, out_tx)):
-            table["tx"] = tx
-            table["address"] = _places(used, table["address"].to_numpy())
-        self._tie(inputs, out_rows)
-        truth = self.txs.truth
-        own: Any = used  # `Truth.select` takes ascending ids as well as masks
-        chosen: Any = ids
-        piece = replace(
-            self.txs,
-            transactions=self.txs.transactions.take(ids).reset_index(drop=True),
-            inputs=inputs,
-            outputs=outputs,
-            addresses=self.txs.addresses[used],
-            truth=None if truth is None else truth.select(own, chosen),
-        )
-        return Piece(piece, ids, used)
-
-    def _tie(self, inputs: pd.DataFrame, out_rows: IntArray) -> None:
-        """Renumber the spent outputs; an input whose spent output falls away gets that transaction's hash."""
-        before = inputs["spent_output"].to_numpy()
-        inputs["spent_output"] = after = _places(out_rows, before)
-        lost = (before >= 0) & (after < 0)
-        if lost.any():
-            told = inputs["spent_transaction_hash"].to_numpy(dtype=object, copy=True)
-            told[lost] = self.hashes[self.maker[before[lost]]]
-            inputs["spent_transaction_hash"] = pd.Series(told, dtype="str")
-
-
-def _places(sorted_ids: IntArray, ids: IntArray) -> IntArray:
-    """Position of each id among the sorted ones, -1 where it is not there."""
-    if not len(sorted_ids):
-        return np.full(len(ids), UNKNOWN, dtype=np.int64)
-    place = np.minimum(np.searchsorted(sorted_ids, ids), len(sorted_ids) - 1)
-    return np.where(sorted_ids[place] == ids, place, UNKNOWN)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +36,10 @@ from btcnb.cluster import (
 )
 from btcnb.cluster.evaluate import evaluation
 from btcnb.data import Transactions, build_graph
-from btcnb.data.features import local_arrays, require_all_occur
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import price_near
-from btcnb.learn import Encoder, PreparedGraph, disjoint_union, embed, prepare, prepare_arrays
+from btcnb.errors import DataError
+from btcnb.learn import Encoder, PreparedGraph, disjoint_union, embed, prepare
 from meanlink.matrix import DistanceMatrix
 
 IntArray = npt.NDArray[np.int64]
@@ -112,22 +112,13 @@ class LocalGraphs:
             yield group
 
     def _graph(self, txs: Transactions, labels: IntArray) -> PreparedGraph:
-        """Its nodes are the addresses of the piece, all of them.
-
-        As `prepare` of `build_graph`, which also makes tables, and checks graphs that come from anywhere.
-        """
+        """Its nodes are the addresses of the piece, all of them."""
+        graph = build_graph(txs, labels, self.price_usd)
+        if graph.num_nodes != txs.num_addresses:
+            problem = f"{txs.num_addresses - graph.num_nodes} of a piece occur in none of its transactions"
+            raise DataError(txs.source, "addresses", problem, "cut pieces by `select` or `sample_around`")
         config = self.model.config
-        if config.edge_features or config.landmarks:
-            require_all_occur(txs)
-            graph = build_graph(txs, labels, self.price_usd)
-            return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
-        x, edges = local_arrays(txs, self._price(txs), config.unit)
-        return replace(prepare_arrays(x, edges, labels, None, config.symmetrise), unit=config.unit)
-
-    def _price(self, txs: Transactions) -> float | None:
-        if self.price_usd is not None or not len(txs):
-            return self.price_usd
-        return price_near(int(txs.transactions["block_number"].iloc[0]))
+        return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
 
     def _clustered(self, txs: Transactions, labels: IntArray, matrix: DistanceMatrix) -> dict[str, IntArray]:
         found: dict[str, IntArray] = {HEURISTICS: labels}
