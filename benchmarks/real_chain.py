@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,17 @@ from _measure import RESULTS
 from real_graph import look_up, service_pairs, services_of
 
 from btcnb import book
-from btcnb.data import ROLES, HeuristicConfig, Source, load_graph, read_labels
-from btcnb.data.sources import Chain, chain_at_hand, chain_facts, chain_graph, chain_transactions, shared_between
+from btcnb.data import (
+    ROLES,
+    HeuristicConfig,
+    Source,
+    load_graph,
+    load_transactions,
+    read_blocks,
+    read_labels,
+    real_chain,
+)
+from btcnb.data.sources import role_facts
 from btcnb.experiments import recipe
 from btcnb.experiments.encoder import read_encoder
 from btcnb.experiments.recipe import baseline
@@ -50,17 +60,33 @@ SOURCE = (
 DIGITS = 6
 
 
-def roles(chain: Chain) -> dict[str, Any]:
+def roles(chain: Source) -> dict[str, Any]:
     """What the five graphs are made of, and what two of them share."""
     return {
-        "roles": {role: chain_facts(chain, role) for role in ROLES},
-        "shared": shared_between(chain).to_dict("records"),
+        "roles": {role: role_facts(chain, role) for role in ROLES},
+        "shared": shared_between(chain),
     }
 
 
-def test_graph(chain: Chain) -> dict[str, Any]:
+def shared_between(chain: Source) -> list[dict[str, Any]]:
+    """For each two roles: how many transactions (by hash) and how many addresses stand in both.
+
+    `of_second` is the share of the second role's addresses that the first one has.
+    """
+    parts = {role: load_transactions(chain, role) for role in ROLES}
+    rows = []
+    for first, second in combinations(ROLES, 2):
+        a, b = parts[first], parts[second]
+        transactions = len(np.intersect1d(a.transactions["hash"].to_numpy(str), b.transactions["hash"].to_numpy(str)))
+        addresses = len(np.intersect1d(a.addresses.astype(str), b.addresses.astype(str)))
+        row = {"first": first, "second": second, "transactions": transactions, "addresses": addresses}
+        rows.append(row | {"of_second": addresses / b.num_addresses})
+    return rows
+
+
+def test_graph(chain: Source) -> dict[str, Any]:
     """Structure, homophily and trivial scores of the real test graph, the simulated one beside it."""
-    graphs = {"real": chain_graph(chain, "test"), "simulated": load_graph(Source(seed=WORLD), "test")}
+    graphs = {"real": load_graph(chain, "test"), "simulated": load_graph(Source(seed=WORLD), "test")}
     measured = {
         "structure": real_graph.structure_facts,
         "cluster sizes": real_graph.cluster_size_shares,
@@ -70,7 +96,7 @@ def test_graph(chain: Chain) -> dict[str, Any]:
     return {"test": {what: {name: facts(each) for name, each in graphs.items()} for what, facts in measured.items()}}
 
 
-def smoothness(chain: Chain) -> dict[str, Any]:
+def smoothness(chain: Source) -> dict[str, Any]:
     """Rayleigh quotients on the real test graph of three networks: two initialised alike, and the package's own."""
     mine = recipe(Source(seed=WORLD), SEED)
     models = {
@@ -78,15 +104,15 @@ def smoothness(chain: Chain) -> dict[str, Any]:
         "taught by simulation": read_encoder().model,
         "taught by real blocks": encoder_of(mine, chain, "real").model,
     }
-    return {"rayleigh": real_graph.rayleigh_facts(chain_graph(chain, "test"), models)}
+    return {"rayleigh": real_graph.rayleigh_facts(load_graph(chain, "test"), models)}
 
 
-def all_blocks(chain: Chain) -> dict[str, Any]:
+def all_blocks(chain: Source) -> dict[str, Any]:
     """Services that share a cluster before and after refinement, and merges to look up."""
     labels = book.real_data(LABELS)
     if labels is None:
         raise SystemExit(f"The folder {LABELS} is not at hand: set BTCNB_REAL_DATA.")
-    outcome = refine_source(Request(chain.path, price_usd=PRICE_USD), tell=print)
+    outcome = refine_source(Request(chain.paths[0], price_usd=PRICE_USD), tell=print)
     named = read_labels(labels)
     services, absent = services_of(outcome.material.names, named)
     pairs = service_pairs(services, outcome.material.labels, outcome.found.partition)
@@ -101,8 +127,8 @@ def all_blocks(chain: Chain) -> dict[str, Any]:
     return {"all blocks": told}
 
 
-def _merges(chain: Chain, outcome: Outcome) -> pd.DataFrame:
-    txs = chain_transactions(chain)
+def _merges(chain: Source, outcome: Outcome) -> pd.DataFrame:
+    txs = read_blocks(chain.paths[0], impute=True)
     nodes = pd.Index(txs.addresses).get_indexer(pd.Index(outcome.material.names)).astype(np.int64)
     return look_up(txs, outcome.found, nodes, HeuristicConfig(price_usd=PRICE_USD), LEAST)
 
@@ -116,7 +142,7 @@ def rounded(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-PARTS: dict[str, Callable[[Chain], dict[str, Any]]] = {
+PARTS: dict[str, Callable[[Source], dict[str, Any]]] = {
     "roles": roles,
     "test": test_graph,
     "smoothness": smoothness,
@@ -129,7 +155,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="the part that is made again; the others stay as they are")
     parser.add_argument("--out", type=Path, default=RESULTS.parent / "real_chain_graph.json", help="where to write")
     options = parser.parse_args()
-    chain, found = chain_at_hand(), dict[str, Any]()
+    chain, found = real_chain(), dict[str, Any]()
     for name, part in PARTS.items():
         if options.only in (None, name):
             found |= part(chain)

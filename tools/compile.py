@@ -19,19 +19,19 @@ def data() -> None:
         detect_coinjoins,
         features,
         heuristic_clusters,
-        load_split_transactions,
-        load_splits,
+        load_graph,
+        load_transactions,
     )
     from btcnb.data.change_votes import change_votes, revealed_change
     from btcnb.data.landmarks import landmarks
     from btcnb.experiments import recipe, scores
 
-    chain = load_split_transactions("train1", "tiny", seed=1)
+    chain = load_transactions(Source(size="tiny", seed=1), "train1", sampled=False)
     for rules in ("published", "improved"):
         detect_coinjoins(chain, rules)
     heuristic_clusters(chain, config=HeuristicConfig())
     change_votes(chain), revealed_change(chain)
-    graph = load_splits("tiny", seed=1)["valid"]
+    graph = load_graph(Source(size="tiny", seed=1), "valid")
     features(graph), landmarks(graph, 4)
     scores(recipe(Source.of("simulated", size="tiny", seed=1), seed=1))
 

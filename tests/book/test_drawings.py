@@ -26,7 +26,7 @@ from btcnb.book.drawings import (
     spectral_plane,
     uneven_payment,
 )
-from btcnb.data import AddressGraph, load_split_transactions
+from btcnb.data import AddressGraph, Source, load_transactions
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.theory import ideal_adjacency, laplacian, spectral_embedding
 
@@ -36,7 +36,7 @@ from builders import BTC, chain, ids
 
 @pytest.fixture(scope="module")
 def simulated():
-    return load_split_transactions("train1", "tiny")
+    return load_transactions(Source(size="tiny"), "train1", sampled=False)
 
 
 def test_with_truth_a_round_payment_is_shown(simulated):

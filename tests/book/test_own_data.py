@@ -14,7 +14,7 @@ import pytest
 
 from btcnb.build import kernels
 from btcnb.build.execute import Execution
-from btcnb.data import load_split_transactions, load_splits, write_etl, write_release
+from btcnb.data import Source, load_graphs, load_transactions, write_etl, write_release
 from btcnb.store.keys import cell_modules
 
 ROOT = Path(__file__).parents[2]
@@ -53,14 +53,14 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def etl(own_store: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A chain of transactions without owners or labels."""
-    chain = load_split_transactions("train1", "tiny", seed=3)
+    chain = load_transactions(Source(size="tiny", seed=3), "train1", sampled=False)
     return write_etl(replace(chain, truth=None), tmp_path_factory.mktemp("own") / "chain.parquet")
 
 
 @pytest.fixture(scope="module")
 def release(own_store: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five graphs without owners, as the released dataset has them."""
-    graphs = {role: replace(graph, truth=None) for role, graph in load_splits("tiny", seed=3).items()}
+    graphs = {role: replace(graph, truth=None) for role, graph in load_graphs(Source(size="tiny", seed=3)).items()}
     return write_release(graphs, tmp_path_factory.mktemp("own") / "release")
 
 

@@ -43,7 +43,7 @@ def test_a_chapter_has_its_parts(page: str) -> None:
     assert f"papermill {page}.ipynb" in re.sub(r"<[^>]+>", "", article), (
         "the box names the command that runs this chapter"
     )
-    if "load_split" in (pages.ROOT / f"{page}.md").read_text():
+    if "load_graph" in (pages.ROOT / f"{page}.md").read_text():
         assert "simulated" in article, "simulated data is called that"
     assert 'class="exercise' in article
     assert "Solution to" in article

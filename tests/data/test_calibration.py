@@ -8,7 +8,7 @@ import pytest
 from builders import chain
 
 from btcnb import paper
-from btcnb.data import AddressGraph, Source, load_splits
+from btcnb.data import AddressGraph, Source, load_graph, load_graphs, load_transactions
 from btcnb.data.calibration import (
     ERA_SHARES,
     GROUPS,
@@ -34,7 +34,7 @@ from btcnb.data.graph_construction import build_graph
 from btcnb.data.heuristic_measures import ENTITY, FRESH
 from btcnb.data.intervals import SPLITS
 from btcnb.data.simulator.parameters import era_of
-from btcnb.data.sources import ROLES, load_graph, load_transactions
+from btcnb.data.sources import ROLES
 from btcnb.errors import DataError
 
 
@@ -175,7 +175,7 @@ def test_published_values_in_words() -> None:
 
 
 def test_the_structure_of_two_graphs_is_judged_by_their_median() -> None:
-    graphs = load_splits("tiny", names=["valid", "train1"])
+    graphs = load_graphs(Source(size="tiny"), ["valid", "train1"])
     table = structure_fits(graphs).set_index("quantity")
     one, other = (graph_structure(graph) for graph in graphs.values())
     assert table["ours"].to_dict() == pytest.approx({name: (one[name] + other[name]) / 2 for name in one}, nan_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from btcnb.data import AddressGraph
+from btcnb.data import AddressGraph, Source, load_graph
 from btcnb.data.features import (
     AMOUNT_COLUMNS,
-    edge_feature_names,
+    dollar_correlations,
     edge_features,
     feature_names,
+    feature_shift,
     features,
     scale_column,
 )
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import ParameterError
 
 
 def random_graph(number: int = 200, edges: int = 400, seed: int = 0, **meta: Any) -> AddressGraph:
@@ -113,7 +115,7 @@ def test_dollars_are_taken_at_the_first_day() -> None:
     column = feature_names().index("total_sent_usd")
     dollars = graph.nodes["total_sent"].to_numpy() * 8_000 / 1e8
     assert np.allclose(features(graph)[:, column], scale_column(dollars), atol=1e-5)
-    assert np.allclose(features(graph, price_usd=2e4)[:, column], scale_column(dollars * 2.5), atol=1e-5)
+    assert np.allclose(features(random_graph(price_usd=2e4))[:, column], scale_column(dollars * 2.5), atol=1e-5)
 
 
 def test_a_price_is_needed_for_dollars() -> None:
@@ -121,9 +123,8 @@ def test_a_price_is_needed_for_dollars() -> None:
     with pytest.raises(ParameterError, match="price_usd"):
         features(graph, usd=True)
     assert features(graph, usd=False).shape == features(graph).shape == (200, 14)
-    assert features(graph, price_usd=9_000).shape == (200, 20)
-    with pytest.raises(ParameterError, match="positive"):
-        features(graph, price_usd=-1.0)
+    with pytest.raises(ParameterError, match="price_usd"):
+        edge_features(graph, usd=True)
 
 
 def test_blocks_absolute_or_relative() -> None:
@@ -135,6 +136,15 @@ def test_blocks_absolute_or_relative() -> None:
     assert np.allclose(relative, scale_column(blocks - 599_000), atol=1e-5)
     others = [i for i in range(20) if "transaction_" not in feature_names()[i] or "total" in feature_names()[i]]
     assert np.array_equal(features(graph)[:, others], features(graph, blocks="relative")[:, others])
+
+
+def test_without_a_start_relative_blocks_count_from_the_first_edge() -> None:
+    """A released graph may hold `start_block: null`."""
+    graph = random_graph(start_block=None)
+    graph.edges["reveal"] += 599_000
+    known = random_graph(start_block=int(graph.edges["reveal"].min()))
+    assert np.array_equal(features(graph, blocks="relative"), features(known, blocks="relative"))
+    assert np.array_equal(features(replace(graph, edges=graph.edges[:0]), blocks="relative"), features(graph))
 
 
 def test_each_graph_is_scaled_by_itself() -> None:
@@ -152,7 +162,6 @@ def test_edge_features() -> None:
     graph = random_graph()
     X = edge_features(graph)
     assert X.shape == (400, 9) and X.dtype == np.float32
-    assert edge_feature_names() == [*EDGE_COLUMNS[2:], "min_sent_usd", "max_sent_usd", "total_sent_usd"]
     assert np.allclose(X[:, 2], scale_column(graph.edges["total"].to_numpy(np.float64)), atol=1e-5)
     assert edge_features(graph, usd=False).shape == (400, 6)
     amounts = graph.edges["total_sent"].to_numpy(np.float64)
@@ -160,14 +169,80 @@ def test_edge_features() -> None:
     assert np.allclose(edge_features(graph, unit="satoshi")[:, 5], scale_column(amounts), atol=1e-5)
 
 
-def test_bad_calls_are_refused() -> None:
-    graph = random_graph()
-    with pytest.raises(ParameterError, match="blocks is 'late'"):
-        features(graph, blocks="late")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="percentiles"):
-        features(graph, percentiles=(95, 5))
-    with pytest.raises(ParameterError, match="unit is 'btc'"):
-        features(graph, unit="btc")  # type: ignore[arg-type]
-    graph.nodes.loc[3, "max_sent"] = -4
-    with pytest.raises(DataError, match="max_sent: holds a negative value"):
-        features(graph)
+# --- what scaling does ---
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return load_graph(Source(size="tiny"), "train1")
+
+
+def times(graph, factor):
+    """The same graph with every amount multiplied: another price."""
+    amounts = [name for name in graph.nodes if "sent" in name or "received" in name]
+    return replace(graph, nodes=graph.nodes.assign(**{name: graph.nodes[name] * factor for name in amounts}))
+
+
+def test_a_graph_is_no_distance_from_itself(graph):
+    table = feature_shift({"one": graph, "other": graph})
+    assert (table[["before", "after"]].to_numpy() == 0).all()
+    assert table["kind"].value_counts().to_dict() == {
+        "amounts": 6,
+        "dollars": 6,
+        "block numbers": 4,
+        "counts": 4,
+    }
+    unpriced = replace(graph, meta={**graph.meta, "price_usd": None})
+    assert "dollars" not in set(feature_shift({"one": graph, "other": unpriced})["kind"])
+
+
+def test_another_price_is_a_shift(graph):
+    table = feature_shift({"one": graph, "other": times(graph, 1000.0)})
+    assert (table.loc[table["kind"] == "amounts", "before"] > 0.2).all()
+    assert (table.loc[table["kind"].isin(["counts", "block numbers"]), ["before", "after"]].to_numpy() == 0).all()
+
+
+def test_dollars_undo_a_price_that_bitcoins_cannot(graph):
+    """The same payments in dollars at a hundredfold price: amounts shift, dollars do not."""
+    dear = times(graph, 0.01)
+    dear = replace(dear, meta={**graph.meta, "price_usd": 100 * graph.meta["price_usd"]})
+    table = feature_shift({"one": graph, "other": dear}).groupby("kind")[["before", "after"]].mean()
+    assert np.allclose(table.loc["dollars"], 0, atol=1e-6)
+    assert (table.loc["amounts"] > 0.05).all(), "in bitcoins the scaled columns bend differently"
+
+
+def test_one_graph_alone_is_compared_with_nothing(graph):
+    assert feature_shift({"one": graph})[["before", "after"]].isna().all().all()
+
+
+def with_amounts(graph, satoshi, price_usd):
+    """The graph's first nodes, with these amounts in all six columns."""
+    nodes = graph.nodes.head(len(satoshi)).assign(**dict.fromkeys(AMOUNT_COLUMNS, np.asarray(satoshi)))
+    return replace(graph, nodes=nodes, meta={**graph.meta, "price_usd": price_usd})
+
+
+def test_dollars_repeat_satoshi_but_not_bitcoins(graph):
+    """From 10⁵ to 10⁸ satoshi at 10,000 dollars: log(1+x) is a logarithm of satoshi and of dollars, not of bitcoins."""
+    cents = np.logspace(5, 8, 50)
+    table = dollar_correlations(with_amounts(graph, cents, 10_000.0))
+    assert list(table.index) == list(AMOUNT_COLUMNS) and set(table) == {"bitcoin", "satoshi"}
+    assert (table["satoshi"] > 0.999).all()
+    by_hand = np.corrcoef(np.log1p(cents / 1e8), np.log1p(cents / 1e4))[0, 1]
+    assert np.allclose(table["bitcoin"], by_hand, atol=1e-5) and by_hand < 0.9
+
+
+def test_a_dollar_that_is_a_bitcoin_is_its_twin(graph):
+    table = dollar_correlations(with_amounts(graph, np.logspace(5, 12, 50), 1.0))
+    assert np.allclose(table["bitcoin"], 1.0) and (table["satoshi"] < 0.99).all()
+
+
+def test_missing_amounts_do_not_count(graph):
+    known = np.logspace(5, 8, 50)
+    with_holes = np.concatenate([known, np.full(30, np.nan)])
+    one, other = (dollar_correlations(with_amounts(graph, values, 10_000.0)) for values in (known, with_holes))
+    assert np.allclose(one, other)
+
+
+def test_without_a_price_or_without_spread_there_is_nothing_to_correlate(graph):
+    assert dollar_correlations(with_amounts(graph, np.logspace(5, 8, 50), None)).isna().all().all()
+    assert dollar_correlations(with_amounts(graph, np.full(50, 1e6), 10_000.0)).isna().all().all()

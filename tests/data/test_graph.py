@@ -156,16 +156,6 @@ def test_default_labels_are_the_heuristic_clusters() -> None:
     assert labels[0] == labels[1] != labels[2]
 
 
-def test_bad_calls_are_refused() -> None:
-    txs = chain().pay([("a", 4)], {"c": 4}).build()
-    with pytest.raises(ParameterError, match="split_value is 'half'"):
-        graph_of(txs, split_value="half")
-    with pytest.raises(DataError, match="labels: has shape"):
-        build_graph(txs, labels=[1, 2, 3])
-    with pytest.raises(DataError, match="table is empty"):
-        build_graph(txs.select(np.array([], dtype=np.int64)))
-
-
 @given(st.integers(0, 21 * 10**14), st.integers(0, 21 * 10**14), st.integers(1, 21 * 10**14))
 def test_parts_are_exact_beyond_64_bits(value: int, weight: int, total: int) -> None:
     weight = min(weight, total)

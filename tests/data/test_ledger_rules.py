@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from builders import BTC, chain
 
-from btcnb.data import load_split_transactions
+from btcnb.data import Source, load_transactions
 from btcnb.data.chain_measures import ledger_rules, satoshi_per_transaction, spends
 from btcnb.data.intervals import subsidy
 
 
 @pytest.fixture(scope="module")
 def simulated():
-    return load_split_transactions("train1", "tiny")
+    return load_transactions(Source(size="tiny"), "train1", sampled=False)
 
 
 def test_a_simulated_chain_keeps_them_all(simulated):

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from btcnb.data import Transactions, sample_around, sample_from_coinbase
+from btcnb.data.sampling import Surroundings
 from btcnb.errors import DataError, ParameterError
 
 
@@ -135,9 +136,6 @@ def test_errors_of_sampling_from_a_coinbase():
         sample_from_coinbase(txs, coinbase="cb", start_block=101)
     with pytest.raises(DataError, match="transaction nope is unknown"):
         sample_from_coinbase(txs, coinbase="nope")
-    for bad in ({"depth": -1}, {"max_expanded": 0}):
-        with pytest.raises(ParameterError):
-            sample_from_coinbase(txs, **bad)
 
 
 # around transactions --------------------------------------------------------------------------------------------
@@ -170,6 +168,32 @@ def test_surroundings_are_capped_for_every_seed_on_its_own():
         sample_around(txs, "cb", seed=2, max_expanded=9).fingerprint()
         != sample_around(txs, "cb", seed=1, max_expanded=9).fingerprint()
     )
+
+
+def test_surroundings_know_where_they_came_from():
+    txs = fan(40)
+    around = Surroundings.of(txs, max_expanded=9, seed=2)
+    for tx in (0, 7, 60):
+        piece = around.piece(tx)
+        assert tx in piece.transactions
+        assert piece.txs.fingerprint() == sample_around(txs, tx, max_expanded=9, seed=2).fingerprint()
+        assert txs.transactions["hash"].to_numpy()[piece.transactions].tolist() == hashes(piece.txs)
+        assert txs.addresses[piece.addresses].tolist() == piece.txs.addresses.tolist()
+
+
+def test_an_interrupted_search_leaves_no_trace(monkeypatch: pytest.MonkeyPatch):
+    """A search marks what it has seen; the next one must not take these marks for its own."""
+    around = Surroundings.of(fan(40), max_expanded=9)
+    before = around.ids(0)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "concatenate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            around.ids(0)
+    assert around.ids(0).tolist() == before.tolist()
 
 
 def test_unknown_seeds_are_named():

@@ -10,23 +10,33 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import builders
 import pytest
+from builders import BTC
+from raw_blocks import COIN, SIGNATURE, In, Tx, block, key, p2pkh, push, sha256d
 
 from btcnb import paper
 from btcnb.data import (
     DEFAULT_RULES,
     Source,
+    build_graph,
     heuristic_clusters,
     load_clusters,
     load_graph,
+    load_graphs,
     load_linked_twice,
     load_transactions,
+    real_chain,
     write_etl,
     write_release,
 )
 from btcnb.data.heuristics import RULES, linked_twice
-from btcnb.data.sources import ROLES, load_split, load_split_transactions, load_splits, split_config
+from btcnb.data.intervals import SPLITS
+from btcnb.data.sources import BLOCKS, CUTS, IN_TIME, ROLES, _sample, price_of, role_facts
 from btcnb.errors import DataError, ParameterError
+
+
+TINY = Source(size="tiny", seed=3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +48,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
 
 @pytest.fixture(scope="module")
 def graphs(_own_cache):
-    return load_splits("tiny", seed=3)
+    return load_graphs(TINY)
 
 
 def test_five_valid_graphs_in_the_papers_intervals(graphs) -> None:
@@ -54,7 +64,7 @@ def test_five_valid_graphs_in_the_papers_intervals(graphs) -> None:
 
 
 def test_every_split_is_an_economy_of_its_own(graphs) -> None:
-    assert len({split_config(name, "tiny", 3).seed for name in ROLES}) == 5
+    assert len({TINY.economy(role).seed for role in ROLES}) == 5
     for one in graphs:
         for other in graphs:
             if one < other:
@@ -62,20 +72,20 @@ def test_every_split_is_an_economy_of_its_own(graphs) -> None:
 
 
 def test_graph_and_sampled_transactions_belong_together(graphs) -> None:
-    txs = load_split_transactions("valid", "tiny", seed=3, sampled=True)
+    txs = load_transactions(TINY, "valid")
     graph = graphs["valid"]
     assert graph.meta["transactions"] == len(txs)
     assert np.array_equal(graph.addresses, txs.addresses[graph.nodes["node_id"]])
-    chain = load_split_transactions("valid", "tiny", seed=3)
+    chain = load_transactions(TINY, "valid", sampled=False)
     assert set(txs.transactions["hash"]) < set(chain.transactions["hash"])
 
 
 def test_heuristics_that_see_the_interval_merge_more(graphs) -> None:
     """Every merge of the common-input rule in the sample happens in the interval too."""
-    wide = load_split("valid", "tiny", seed=3, scope="interval")
+    wide = load_graph(replace(TINY, scope="interval"), "valid")
     assert wide.labels().max() < graphs["valid"].labels().max()
-    txs = load_split_transactions("valid", "tiny", seed=3, sampled=True)
-    chain = load_split_transactions("valid", "tiny", seed=3)
+    txs = load_transactions(TINY, "valid")
+    chain = load_transactions(TINY, "valid", sampled=False)
     narrow = heuristic_clusters(txs, rules=("common_input",))
     broad = heuristic_clusters(txs, rules=("common_input",), context=chain)
     pairs = np.unique(np.stack([narrow, broad]), axis=1)
@@ -83,20 +93,33 @@ def test_heuristics_that_see_the_interval_merge_more(graphs) -> None:
 
 
 def test_same_seed_same_graph_in_another_process(graphs, tmp_path) -> None:
-    code = "from btcnb.data.sources import load_split; print(load_split('test', 'tiny', 3).fingerprint())"
+    code = "from btcnb.data import Source, load_graph as g; print(g(Source(size='tiny', seed=3), 'test').fingerprint())"
     own = {**os.environ, "BTCNB_CACHE": str(tmp_path), "PYTHONHASHSEED": "5"}
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
     assert answer.stdout.strip() == graphs["test"].fingerprint()
-    assert load_split("test", "tiny", seed=4).fingerprint() != graphs["test"].fingerprint()
+    assert load_graph(Source(size="tiny", seed=4), "test").fingerprint() != graphs["test"].fingerprint()
 
 
-def test_unknown_names_are_refused() -> None:
-    with pytest.raises(ParameterError, match="split is 'train9'"):
-        load_splits("tiny", names=("train9",))
-    with pytest.raises(ParameterError, match="size is 'huge'"):
-        load_splits("huge", names=("train1",))
-    with pytest.raises(ParameterError, match="scope is 'all'"):
-        load_split("train1", "tiny", 3, scope="all")  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("size", "huge"), ("scope", "all"), ("seed", -1), ("seed", True), ("sample", -5), ("disorder", 11.0),
+     ("disorder", float("nan")), ("disorder", "much"), ("price_usd", -1.0)],
+)  # fmt: skip
+def test_settings_out_of_range_are_named(field: str, value: object) -> None:
+    with pytest.raises(ParameterError, match=f"{field} is {value!r}"):
+        Source(**{field: value})
+
+
+def test_a_sample_smaller_than_asked_for_says_so() -> None:
+    """A chain whose longest way from a coinbase has 6 transactions: 100, 50, … are tried, 6 come back."""
+    story = builders.chain().coinbase("n0", value=100)
+    for n in range(1, 6):
+        story.pay(f"n{n - 1}", {f"n{n}": 100})
+    sample = _sample(story.build(), seed=0, wanted=100)
+    assert len(sample) == 6 and sample.source.endswith(", a sample of 6 transactions, where 100 were asked for")
+    assert "asked for" not in _sample(story.build(), seed=0, wanted=6).source
+    with pytest.raises(DataError, match="no coinbase lies in the interval"):
+        _sample(builders.chain().pay([("a", 5)], {"b": 5}).build(), seed=0, wanted=100)
 
 
 # --- somebody's own data ---
@@ -104,7 +127,7 @@ def test_unknown_names_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def chain(_own_cache):
-    return load_split_transactions("train1", "tiny", seed=3)
+    return load_transactions(TINY, "train1", sampled=False)
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +214,7 @@ def test_clusters_by_all_rules_are_the_graphs_own(scope: str, graphs) -> None:
 
 
 def test_clusters_by_other_rules_see_what_the_graph_saw(graphs) -> None:
-    data = Source(size="tiny", seed=3)
+    data = TINY
     inputs = load_clusters(data, "valid", ["common_input"])
     assert np.array_equal(inputs, heuristic_clusters(load_transactions(data, "valid"), ("common_input",)))
     assert refines(inputs, graphs["valid"].labels()) and inputs.max() > graphs["valid"].labels().max()
@@ -201,7 +224,7 @@ def test_clusters_by_other_rules_see_what_the_graph_saw(graphs) -> None:
 
 
 def test_what_is_linked_twice_refines_the_clusters_of_a_graph(graphs) -> None:
-    data = Source(size="tiny", seed=3)
+    data = TINY
     clusters, twice = graphs["valid"].labels(), load_linked_twice(data, "valid")
     assert refines(twice, clusters)
     assert clusters.max() < twice.max() < len(clusters) - 1, "some are held together, and fewer than by any link"
@@ -219,23 +242,15 @@ def test_clusters_of_ones_own_chain(etl: Path, scope: str, price: float) -> None
 
 def test_a_release_has_no_other_clusters(graphs, tmp_path: Path) -> None:
     release = Source.of(str(write_release(graphs["test"], tmp_path / "one")))
-    with pytest.raises(DataError, match="clusters: a release holds one clustering"):
+    with pytest.raises(DataError, match="a release holds graphs only, with one clustering"):
         load_clusters(release, "test", ("common_input",))
-    with pytest.raises(DataError, match="transactions: a release holds graphs only"):
+    with pytest.raises(DataError, match="a release holds graphs only"):
         load_linked_twice(release, "test")
 
 
-def test_clusters_of_unknown_roles_and_rules_are_refused() -> None:
-    data = Source(size="tiny", seed=3)
-    for call in (load_clusters, load_linked_twice):
-        with pytest.raises(ParameterError, match="split is 'train9'"):
-            call(data, "train9")
-    with pytest.raises(ParameterError, match="an entry of rules is 'inputs'"):
-        load_clusters(data, "test", ("inputs",))
-    with pytest.raises(ParameterError, match="must be a collection of names"):
-        load_clusters(data, "test", "common_input")
-    with pytest.raises(ParameterError, match="must be a collection of names"):
-        load_clusters(data, "test", np.array("change"))  # type: ignore[arg-type]
+def test_clusters_of_unknown_rules_are_refused() -> None:
+    with pytest.raises(ParameterError, match="rules hold 'inputs'"):
+        load_clusters(TINY, "test", ("inputs",))
 
 
 @pytest.mark.parametrize("text", ["1-2", "1-2,3-4,5-6,7-8,9-x", "9-1,3-4,5-6,7-8,9-10", "1,2,3,4,5"])
@@ -254,7 +269,7 @@ def test_paths_that_nobody_can_read_are_named(tmp_path: Path) -> None:
 
 def test_a_new_preset_elsewhere_does_not_change_what_is_simulated() -> None:
     """The source holds the numbers of its size, so that what is kept depends on them and not on the table's file."""
-    data = Source(size="tiny", seed=3)
+    data = TINY
     assert dict(data.simulation)["blocks"] == data.economy("test").blocks == 180
     assert data.sample == 100
 
@@ -273,13 +288,92 @@ def test_disorder_reaches_the_economy_and_is_said(graphs) -> None:
 
 
 def test_the_mechanism_is_kept_in_samples(graphs) -> None:
-    sample = load_split_transactions("valid", "tiny", seed=3, sampled=True)
-    chain = load_split_transactions("valid", "tiny", seed=3)
+    sample = load_transactions(TINY, "valid")
+    chain = load_transactions(TINY, "valid", sampled=False)
     told = dict(zip(chain.transactions["hash"], chain.truth.mechanism, strict=True))
     assert [told[name] for name in sample.transactions["hash"]] == sample.truth.mechanism.tolist()
 
 
-@pytest.mark.parametrize("disorder", [-1.0, 11.0, float("nan"), "much"])
-def test_nonsense_disorder_is_refused(disorder: object) -> None:
-    with pytest.raises(ParameterError, match="disorder"):
-        Source.of(size="tiny", disorder=disorder)  # type: ignore[arg-type]
+# --- a real chain ---
+
+DATA = Path(os.environ.get("BTCNB_REAL_DATA") or "no-real-data")
+SMALL = (12, 14, 16, 18)
+"""Cuts of the chain below: blocks 11, 12, …, 19."""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Source:
+    """One payment a block, 11 to 19; `a` pays in the first block and again in the last."""
+    story = builders.chain(start_block=11)
+    for height in range(11, 20):
+        payer = "a" if height in (11, 19) else f"p{height}"
+        story.pay([(payer, 10 * BTC)], {f"q{height}": 4 * BTC, f"c{height}": 6 * BTC})
+    write_etl(story.build(), tmp_path / "txs.jsonl")
+    return real_chain(str(tmp_path / "txs.jsonl"), SMALL)
+
+
+def test_a_block_at_a_cut_belongs_to_the_later_role(small: Source) -> None:
+    heights = [load_transactions(small, role).transactions["block_number"].tolist() for role in IN_TIME]
+    assert heights == [[11], [12, 13], [14, 15], [16, 17], [18, 19]]
+
+
+def test_the_real_chain_and_ones_own_are_cut_in_one_order(small: Source) -> None:
+    """That of the paper's dates: the validation graph lies between the second and the third training graph."""
+    assert IN_TIME == ("train1", "train2", "valid", "train3", "test")
+    whole = Source.of(small.paths[0])
+    for data in (small, whole):
+        first = {role: load_transactions(data, role).transactions["block_number"].iloc[0] for role in ROLES}
+        assert sorted(first, key=lambda role: first[role]) == list(IN_TIME)
+
+
+def test_a_graph_of_the_real_chain_is_that_of_all_transactions_at_the_roles_price(small: Source) -> None:
+    graph = load_graph(small, "test")
+    whole = build_graph(load_transactions(small, "test"), price_usd=price_of(small, "test"))
+    assert graph.fingerprint() == whole.fingerprint()
+    facts = role_facts(small, "test")
+    assert (facts["first_block"], facts["last_block"], facts["blocks"], facts["transactions"]) == (18, 19, 2, 2)
+    assert (facts["nodes"], facts["edges"], facts["imputed"], facts["data"]) == (6, 4, 0.0, graph.fingerprint())
+
+
+def test_each_role_has_the_price_of_its_own_interval(small: Source) -> None:
+    assert [price_of(real_chain(small.paths[0]), role) for role in ROLES] == [SPLITS[role].price_usd for role in ROLES]
+    for (first, last), role in zip(real_chain(small.paths[0]).intervals, ROLES, strict=True):
+        assert [name for name, split in SPLITS.items() if first <= split.start_block <= last] == [role]
+    assert price_of(small, "test") == SPLITS["train1"].price_usd, "the nearest, where none is inside"
+
+
+def test_unknown_values_of_raw_blocks_are_imputed_and_the_share_is_told(tmp_path: Path) -> None:
+    """Every block has a payment of 10 from two coins that lie outside: they are given 5 each, whatever they were."""
+    for number, height in enumerate((610_000, *CUTS)):
+        outside = tuple(In(bytes([number + 1]) * 32, i, push(SIGNATURE, key(2 * number + i + 1))) for i in range(2))
+        one = block(
+            height,
+            sha256d(bytes([number])),
+            Tx(outside, ((10 * COIN, p2pkh(key(40 + number))),)),
+            to=p2pkh(key(60 + number)),
+        )
+        (tmp_path / one.file).write_bytes(one.raw())
+    real = real_chain(str(tmp_path))
+    txs = load_transactions(real, "test")
+    assert txs.inputs["value"].tolist() == [5 * COIN, 5 * COIN] and txs.inputs["imputed"].all()
+    assert "10 of 10 inputs imputed" in txs.source
+    assert role_facts(real, "test")["imputed"] == 1.0
+    assert load_graph(real, "test").edges["total_sent"].tolist() == [5 * COIN, 5 * COIN]
+
+
+def test_the_real_chain_is_looked_for_where_the_environment_says_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for folder in (None, str(tmp_path)):
+        monkeypatch.delenv("BTCNB_REAL_DATA") if folder is None else monkeypatch.setenv("BTCNB_REAL_DATA", folder)
+        with pytest.raises(DataError, match=f"{BLOCKS}: folder: is not at hand; set BTCNB_REAL_DATA"):
+            real_chain()
+
+
+@pytest.mark.skipif(not (DATA / BLOCKS).is_dir(), reason=f"no {BLOCKS} at {DATA}; set BTCNB_REAL_DATA to their folder")
+def test_the_real_blocks_fall_into_five_roles() -> None:
+    """Counted by hand from the files' names: 67 heights, of which ten are 685,000 and more."""
+    heights = np.array([int(path.name.split("-")[0]) for path in (DATA / BLOCKS).iterdir()])
+    spans = dict(zip(ROLES, real_chain().intervals, strict=True))
+    inside = [int(((heights >= spans[role][0]) & (heights <= spans[role][1])).sum()) for role in IN_TIME]
+    assert inside == [16, 11, 13, 17, 10]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from btcnb.data import AddressGraph, Transactions, Truth
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS
+from btcnb.data.transactions import Cutter
 from btcnb.errors import DataError, ParameterError
 
 
@@ -103,6 +106,29 @@ def test_the_fingerprint_sees_every_column():
     assert len(seen) == 5
 
 
+def test_the_fingerprint_sees_the_truth():
+    txs = story()
+    assert txs.truth is not None
+    others = [None, replace(txs.truth, owner=txs.truth.owner + 1), replace(txs.truth, change=-txs.truth.change)]
+    assert len({txs.fingerprint(), *(replace(txs, truth=truth).fingerprint() for truth in others)}) == 4
+
+
+def test_a_lost_parent_leaves_its_hash_and_op_return_no_address():
+    txs = (
+        chain()
+        .coinbase("a", value=9, hash="cb")
+        .pay("a", [("b", 5), (None, 0), ("c", 4)], hash="t1")
+        .pay("c", {"d": 4}, hash="t2")
+        .build()
+    )
+    piece = Cutter.of(txs).cut(np.array([1]))
+    assert piece.txs.inputs["spent_transaction_hash"].tolist() == ["cb"]
+    assert piece.txs.inputs["spent_output"].tolist() == [-1]
+    assert piece.txs.outputs["address"].tolist() == [1, -1, 2]
+    assert piece.addresses.tolist() == [ids(txs)[name] for name in "abc"]
+    assert piece.transactions.tolist() == [1]
+
+
 def rebuilt(txs: Transactions, table: str, column: str, row: int, value: object) -> Transactions:
     """The same transactions with one cell changed, checked again."""
     tables = {name: getattr(txs, name).astype(object) for name in ("transactions", "inputs", "outputs")}
@@ -189,17 +215,19 @@ def test_rows_not_ids_order_everything(node_ids):
 @pytest.mark.parametrize(
     ("table", "column", "row", "value", "message"),
     [
-        ("nodes", "node_id", 1, 30, "nodes.node_id: 30.0 stands twice"),
+        ("nodes", "node_id", 1, 30, "nodes.node_id: 30 stands twice"),
         ("nodes", "node_id", 1, np.nan, "nodes.node_id: row 1 is empty or NaN"),
-        ("nodes", "node_id", 1, 10.5, "nodes.node_id: row 1 is 10.5, not a whole number"),
+        ("nodes", "node_id", 1, 10.5, "nodes.node_id: cannot be read as int64 (10.5 is not a whole number"),
         ("nodes", "degree_in", 1, np.nan, "nodes.degree_in: row 1 is empty or NaN"),
-        ("nodes", "total_sent", 0, -4, "nodes.total_sent: row 0 is negative (-4"),
-        ("edges", "a", 1, 99, "edges.a: row 1 names node 99"),
+        ("nodes", "total_sent", 0, -4, "nodes.total_sent: row 0 holds -4"),
+        ("edges", "a", 1, 99, "edges.a: row 1 holds 99"),
         ("edges", "b", 0, np.nan, "edges.b: row 0 is empty or NaN"),
         ("edges", "total_sent", 1, np.nan, "edges.total_sent: row 1 is empty or NaN"),
-        ("edges", "min_sent", 1, -1, "edges.min_sent: row 1 is negative"),
+        ("nodes", "max_sent", 1, np.inf, "nodes.max_sent: row 1 holds inf"),
+        ("clusters", "alias", 1, np.nan, "clusters.alias: row 1 is empty or NaN"),
+        ("edges", "min_sent", 1, -1, "edges.min_sent: row 1 holds -1"),
         ("clusters", "node_id", 0, 10, "clusters.node_id: 3 rows for 3 nodes"),
-        ("clusters", "node_id", 0, 99, "clusters.node_id: row 0 names node 99"),
+        ("clusters", "node_id", 0, 99, "clusters.node_id: row 0 holds 99"),
     ],
 )
 def test_a_broken_graph_is_named(table, column, row, value, message):
@@ -219,7 +247,7 @@ def test_missing_columns_and_empty_tables_are_named():
     with pytest.raises(DataError, match="nodes: the table is empty"):
         AddressGraph(good.nodes[:0], good.edges[:0], good.clusters[:0]).validated()
     text = good.nodes.assign(degree_in=["1", "2", "many"])
-    with pytest.raises(DataError, match=r"nodes.degree_in: holds .*, not numbers"):
+    with pytest.raises(DataError, match=r"nodes.degree_in: cannot be read as number \(.* are not numbers"):
         AddressGraph(text, good.edges, good.clusters).validated()
 
 
@@ -231,4 +259,11 @@ def test_a_graph_without_edges_is_a_graph():
 
 def test_the_graphs_fingerprint_sees_content_not_identity():
     assert graph().fingerprint() == graph().fingerprint()
-    assert graph().fingerprint() != graph((31, 10, 20)).fingerprint()
+    others = [
+        graph((31, 10, 20)),
+        replace(graph(), truth=np.array([0, 1, 0])),
+        replace(graph(), meta={"price_usd": 8_000.0}),
+        replace(graph(), meta={"price_usd": 9_000.0}),
+    ]
+    assert len({graph().fingerprint(), *(other.fingerprint() for other in others)}) == 5
+    assert graph().fingerprint() == replace(graph(), meta={"source": "elsewhere"}).fingerprint()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from btcnb.cluster import cut, cut_gap, cut_inconsistency, cut_silhouette, flat, linkage, refine
-from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, local_samples
+from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions, sample_around
 from btcnb.errors import DataError
 from btcnb.experiments import baseline, recipe, trained
 from btcnb.experiments import local as module
@@ -40,7 +40,7 @@ def model(own_store: None) -> Encoder:
 @pytest.fixture(scope="module")
 def pieces(own_store: None) -> list[Transactions]:
     txs = load_transactions(Source(size="tiny", seed=4), "test", sampled=False)
-    return list(local_samples(txs, [40, 300, 301, 700, 1200], max_expanded=25))
+    return [sample_around(txs, start, max_expanded=25) for start in (40, 300, 301, 700, 1200)]
 
 
 def same(first: np.ndarray, other: np.ndarray) -> bool:

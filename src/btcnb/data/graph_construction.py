@@ -71,7 +71,9 @@ def build_graph(
     keep = _occurring(txs) if keep_isolated else (nodes["degree_in"] + nodes["degree_out"] > 0).to_numpy()
     nodes = nodes[keep].reset_index(drop=True)
     edges = pd.DataFrame({name: getattr(rows, name) for name in EDGE_COLUMNS}, copy=False)
-    alias = heuristic_clusters(txs, config=rules_at(price_usd)) if labels is None else np.asarray(labels, dtype=np.int64)
+    if labels is None:
+        labels = heuristic_clusters(txs, config=rules_at(price_usd))
+    alias = np.asarray(labels, dtype=np.int64)
     meta = {
         "start_block": int(blocks[0]) if start_block is None else start_block,
         "end_block": int(blocks[-1]) if end_block is None else end_block,

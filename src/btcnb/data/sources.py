@@ -51,10 +51,6 @@ CUTS = (612_000, 640_000, 662_000, 685_000)
 BLOCKS, REAL_DATA = "mainnet-blocks", "BTCNB_REAL_DATA"
 
 
-class SmallSampleWarning(UserWarning):
-    """No coinbase leads to as many transactions as were asked for; the sample is smaller."""
-
-
 @configuration
 class Source:
     """Whose data, and how it becomes the five roles. `Source.of` makes one from what a chapter's reader types."""
@@ -80,7 +76,7 @@ class Source:
     sample: Annotated[Whole, Field(ge=0)] = 0
     """transactions that a sample should have; 0: what the size says (of somebody's chain, what the paper's had)"""
     whole: Flag = False
-    """every transaction of an interval is used, none is sampled: blocks that lie far apart have no paths between them"""
+    """use every transaction of an interval, sample none: blocks that lie far apart have no paths between them"""
     prices: tuple[float, ...] = ()
     """USD for one bitcoin in each role, in the order of `ROLES`; empty: `price_usd` in all of them"""
     impute: Flag = False
@@ -173,9 +169,7 @@ def real_chain(path: str = "", cuts: tuple[int, int, int, int] = CUTS) -> Source
             raise DataError(BLOCKS, "folder", "is not at hand", f"set {REAL_DATA} to the folder that holds {BLOCKS}")
         path = str(folder)
     kind = sniff(path)
-    spans = {
-        role: (low, high - 1) for role, low, high in zip(IN_TIME, (0, *cuts), (*cuts, 2**31), strict=True)
-    }
+    spans = {role: (low, high - 1) for role, low, high in zip(IN_TIME, (0, *cuts), (*cuts, 2**31), strict=True)}
     prices = tuple(
         min(SPLITS.values(), key=lambda split: max(low - split.start_block, split.start_block - high, 0)).price_usd
         for low, high in (spans[role] for role in ROLES)
@@ -264,7 +258,7 @@ def role_facts(source: Source, role: str) -> dict[str, float | int | str | None]
     }
 
 
-# --- kept in the store. What decides a simulated chain is its configuration, so a new preset elsewhere leaves it alone ---
+# --- kept in the store; a simulated chain by its configuration, so that a new preset elsewhere leaves it alone ---
 
 
 @kept
@@ -343,7 +337,7 @@ def _labels(source: Source, role: str, rules: Sequence[str]) -> IntArray:
 
 
 def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
-    """In an economy where no coinbase leads so far, half of that is asked for, and so on; a warning tells."""
+    """In an economy where no coinbase leads so far, half of that is asked for, and so on; the sample's source says so."""
     at_least = wanted
     while True:
         try:
@@ -355,7 +349,6 @@ def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
             at_least //= 2
     if len(sample) < wanted:
         told = f"a sample of {len(sample):,} transactions, where {wanted:,} were asked for"
-        warnings.warn(f"{chain.source}: {told}; no coinbase leads so far", SmallSampleWarning, stacklevel=2)
         sample = replace(sample, source=f"{sample.source}, {told}")
     return sample
 

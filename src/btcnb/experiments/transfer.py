@@ -2,7 +2,7 @@
 
     transfer_simulated(job)["real.DP"]        # taught by the simulated world of the job, tested on real blocks
 
-A job's recipe names the simulated world; the real chain is the one at hand (`chain_at_hand`). A measure's name says who
+A job's recipe names the simulated world; the real chain is the one at hand (`real_chain`). A measure's name says who
 teaches. Seed i is world i, initialisation i, tuples i and communities i; the real graph is one and the same, so an
 interval over seeds says how much initialisations and simulated worlds differ, never how much real chains do.
 """
@@ -29,8 +29,8 @@ from btcnb.cluster import (
 )
 from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
-from btcnb.data import AddressGraph, load_graph
-from btcnb.data.sources import Chain, chain_at_hand, chain_facts, chain_graph
+from btcnb.data import AddressGraph, Source, load_graph, real_chain
+from btcnb.data.sources import role_facts
 from btcnb.experiments.recipe import COMMUNITIES, Job, Recipe, baseline
 from btcnb.experiments.stages import TRAINING, StageTimer, coarse, community_baseline, trained
 from btcnb.learn import PreparedGraph, Run, TrainConfig, disjoint_union, embed, prepare, train
@@ -72,36 +72,36 @@ def transfer(job: Job, teacher: str) -> Numbers:
     one tree over the whole real graph; `simulated.owner_ARI` is against the owners of the simulated world.
     """
     gates.choice("method", job.method, METHODS), gates.choice("teacher", teacher, TEACHERS)
-    chain, laps = chain_at_hand(), StageTimer()
+    chain, laps = real_chain(), StageTimer()
     with laps("graphs"):
-        tests = {"simulated": load_graph(job.recipe.source, "test"), "real": chain_graph(chain, "test")}
+        tests = {"simulated": load_graph(job.recipe.source, "test"), "real": load_graph(chain, "test")}
     if job.method in COMMUNITIES:
         numbers = _by_communities(job, chain, tests, laps)
     else:
         numbers = _by_encoders(job, chain, tests, _encoders(job, chain, teacher, laps), laps)
-    told = {f"real.{name}": value for name, value in chain_facts(chain, "test").items()}
+    told = {f"real.{name}": value for name, value in role_facts(chain, "test").items()}
     return numbers | laps.record() | told | {"data": tests["simulated"].fingerprint()}
 
 
-def encoder_of(recipe: Recipe, chain: Chain, teacher: str) -> Run:
+def encoder_of(recipe: Recipe, chain: Source, teacher: str) -> Run:
     """The encoder that one kind of graphs (`simulated`, `real`, `both`) has taught by the recipe's settings."""
-    gates.instance("recipe", recipe, Recipe), gates.instance("chain", chain, Chain)
+    gates.instance("recipe", recipe, Recipe), gates.instance("chain", chain, Source)
     if gates.choice("teacher", teacher, TEACHERS[:3]) == "simulated":
         return trained(recipe)
     return _trained_on_real(chain, recipe.train) if teacher == "real" else _trained_on_both(recipe, chain)
 
 
 @kept
-def _trained_on_real(chain: Chain, config: TrainConfig) -> Run:
-    graphs = [chain_graph(chain, role) for role in TRAINING]
-    return train(config, graphs, valid=chain_graph(chain, "valid"), progress=False)
+def _trained_on_real(chain: Source, config: TrainConfig) -> Run:
+    graphs = [load_graph(chain, role) for role in TRAINING]
+    return train(config, graphs, valid=load_graph(chain, "valid"), progress=False)
 
 
 @kept
-def _trained_on_both(recipe: Recipe, chain: Chain) -> Run:
+def _trained_on_both(recipe: Recipe, chain: Source) -> Run:
     """Simulated and real graphs take turns; the validation loss is that of both validation graphs side by side."""
-    graphs = [graph for role in TRAINING for graph in (load_graph(recipe.source, role), chain_graph(chain, role))]
-    steering = [_prepared(load_graph(recipe.source, "valid"), recipe), _prepared(chain_graph(chain, "valid"), recipe)]
+    graphs = [graph for role in TRAINING for graph in (load_graph(recipe.source, role), load_graph(chain, role))]
+    steering = [_prepared(load_graph(recipe.source, "valid"), recipe), _prepared(load_graph(chain, "valid"), recipe)]
     return train(recipe.train, graphs, valid=disjoint_union(steering)[0], progress=False)
 
 
@@ -110,7 +110,7 @@ def _prepared(graph: AddressGraph, recipe: Recipe) -> PreparedGraph:
     return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
 
 
-def _encoders(job: Job, chain: Chain, teacher: str, laps: StageTimer) -> list[Run]:
+def _encoders(job: Job, chain: Source, teacher: str, laps: StageTimer) -> list[Run]:
     with laps("train"):
         if job.method == "untrained":
             return [trained(baseline(job.recipe, "untrained"))]
@@ -121,7 +121,7 @@ def _encoders(job: Job, chain: Chain, teacher: str, laps: StageTimer) -> list[Ru
 
 
 def _by_encoders(
-    job: Job, chain: Chain, tests: Mapping[str, AddressGraph], runs: list[Run], laps: StageTimer
+    job: Job, chain: Source, tests: Mapping[str, AddressGraph], runs: list[Run], laps: StageTimer
 ) -> Numbers:
     told = ("epochs_run", "best_epoch", "best_loss", "valid_loss")
     numbers: Numbers = {name: runs[-1].record[name] for name in told}
@@ -140,7 +140,7 @@ def _by_encoders(
     return numbers
 
 
-def _by_communities(job: Job, chain: Chain, tests: Mapping[str, AddressGraph], laps: StageTimer) -> Numbers:
+def _by_communities(job: Job, chain: Source, tests: Mapping[str, AddressGraph], laps: StageTimer) -> Numbers:
     """Communities of each test graph, at the resolution that is best on the validation graph of its own kind."""
     with laps("train"):
         found = {
@@ -184,13 +184,13 @@ def _whole_purity(X: FloatArray, graph: AddressGraph, recipe: Recipe) -> float:
 
 
 @kept
-def _real_communities(chain: Chain, method: str, seed: int) -> tuple[IntArray, float]:
-    resolution, _ = tune_resolution(chain_graph(chain, "valid"), method, seed=seed)
-    return communities(chain_graph(chain, "test"), method, resolution, seed), resolution
+def _real_communities(chain: Source, method: str, seed: int) -> tuple[IntArray, float]:
+    resolution, _ = tune_resolution(load_graph(chain, "valid"), method, seed=seed)
+    return communities(load_graph(chain, "test"), method, resolution, seed), resolution
 
 
-def _coarse(chain: Chain, recipe: Recipe, seed: int) -> IntArray:
+def _coarse(chain: Source, recipe: Recipe, seed: int) -> IntArray:
     settings = recipe.cluster
     return coarse_partition(
-        chain_graph(chain, "test"), settings.max_size, settings.resolution, seed=seed, method=settings.coarse
+        load_graph(chain, "test"), settings.max_size, settings.resolution, seed=seed, method=settings.coarse
     )
