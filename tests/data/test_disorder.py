@@ -11,7 +11,7 @@ from worlds import Alone, payers_differ, simulated
 from btcnb.data import SCRIPT_TYPES, detect_coinjoins
 from btcnb.data.coinjoin import PROTOCOLS
 from btcnb.data.heuristics import heuristic_merges
-from btcnb.data.judging.links import wrong_merges
+from btcnb.data.judging.links import marked
 from btcnb.data.simulator.parameters import MECHANISM_NAMES, MECHANISM_NUMBER, MECHANISMS, Dial
 
 OF_STRANGERS = {
@@ -359,4 +359,4 @@ def test_wrong_merges_grow_with_disorder() -> None:
 
 def _wrong(disorder: float, seed: int) -> int:
     txs = simulated("tiny", seed=seed, disorder=disorder)
-    return int(wrong_merges(txs, heuristic_merges(txs)).sum())
+    return int(marked(heuristic_merges(txs), txs.truth.owner)["wrong"].sum())

@@ -17,7 +17,7 @@ from btcnb.data import AddressGraph, Transactions
 from btcnb.data.graph import CLUSTER_COLUMNS, EDGE_COLUMNS, NODE_COLUMNS
 from btcnb.data.graph_construction import build_graph
 from btcnb.data.transfers import _part
-from btcnb.errors import DataError, ParameterError
+from btcnb.errors import ParameterError
 
 
 def graph_of(txs: Transactions, **options: Any) -> AddressGraph:
@@ -295,3 +295,8 @@ def test_graphs_of_two_halves_add_up_to_the_graph_of_all(txs: Transactions, data
     whole = graph_of(txs).edges
     whole = whole.assign(a=txs.addresses[whole["a"]], b=txs.addresses[whole["b"]]).sort_values(["a", "b"])
     assert merged.to_dict("records") == whole.to_dict("records")
+
+
+def test_an_unknown_way_to_split_is_refused() -> None:
+    with pytest.raises(ParameterError, match="split_value is 'half'"):
+        graph_of(chain().pay([("a", 4)], {"c": 4}).build(), split_value="half")

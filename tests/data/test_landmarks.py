@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from btcnb.data import AddressGraph
 from btcnb.data.landmarks import landmark_distances, landmark_nodes, landmarks
-from btcnb.errors import ParameterError
+from btcnb.errors import DataError, ParameterError
 
 
 def graph_of(number: int, pairs: list[tuple[int, int]], first_id: int = 0) -> AddressGraph:
@@ -83,8 +83,6 @@ def test_k_out_of_range_is_refused() -> None:
     for k in (0, 8):
         with pytest.raises(ParameterError, match=f"k is {k}"):
             landmarks(graph_of(7, STAR_WITH_A_TAIL), k)
-    with pytest.raises(ParameterError, match="normalise"):
-        landmarks(graph_of(7, STAR_WITH_A_TAIL), 1, normalise="max")  # type: ignore[arg-type]
 
 
 graphs = st.integers(1, 25).flatmap(
@@ -121,3 +119,11 @@ def test_a_larger_graph_against_scipy() -> None:
         exact = shortest_path(matrix, unweighted=True, directed=not symmetrize, indices=chosen).T
         ours = landmark_distances(graph, chosen, symmetrize)
         assert np.array_equal(np.where(np.isinf(exact), -1, exact), ours)
+
+
+@pytest.mark.parametrize("node", [-1, 7, 2**40, -(2**40)])
+def test_an_edge_to_an_unknown_node_is_refused_before_the_compiled_search(node: int) -> None:
+    graph = graph_of(7, STAR_WITH_A_TAIL)
+    graph.edges.loc[0, "b"] = node
+    with pytest.raises(DataError, match=r"edges.b: row 0"):
+        landmarks(graph, 1)

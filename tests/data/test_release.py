@@ -132,7 +132,8 @@ def test_names_may_say_nothing_at_all(tmp_path):
     for name, table in zip("xyz", (graph().edges, graph().clusters, graph().nodes), strict=True):
         table.to_csv(tmp_path / f"{name}.csv", sep=";", index=False)
     same_tables = read_release(tmp_path)  # one table of each kind in a folder: one graph
-    assert same_tables.fingerprint() == graph().fingerprint()
+    for table in ("nodes", "edges", "clusters"):
+        pd.testing.assert_frame_equal(getattr(same_tables, table), getattr(graph(), table))
     (tmp_path / "z").mkdir()
     (tmp_path / "z.csv").rename(tmp_path / "z" / "z.csv")  # in folders of their own they are not
     with pytest.raises(DataError, match="no table has its columns"):
@@ -180,8 +181,8 @@ def cell(row, column, value):
         ("edges", lambda t: t.rename(columns={"a": "source"}), "edges.a: column is missing"),
         ("clusters", lambda t: t.rename(columns={"alias": "cluster"}), "clusters.alias: column is missing"),
         ("nodes", cell(1, "node_id", 0), "nodes.node_id: 0 stands twice"),
-        ("edges", cell(1, "b", 99), "edges.b: row 1 names node 99, which the nodes table does not have"),
-        ("edges", cell(1, "total_sent", -3), "edges.total_sent: row 1 is negative"),
+        ("edges", cell(1, "b", 99), "edges.b: row 1 holds 99; name nodes of the nodes table"),
+        ("edges", cell(1, "total_sent", -3), "edges.total_sent: row 1 holds -3"),
         ("nodes", cell(2, "degree_in", np.nan), "nodes.degree_in: row 2 is empty or NaN"),
         ("edges", cell(0, "reveal", np.nan), "edges.reveal: row 0 is empty or NaN"),
         ("nodes", lambda t: t.iloc[:0].astype(float), "nodes: the table is empty"),

@@ -9,8 +9,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import builders
+import numpy as np
 import pytest
 from builders import BTC
 from raw_blocks import COIN, SIGNATURE, In, Tx, block, key, p2pkh, push, sha256d
@@ -34,7 +34,6 @@ from btcnb.data.heuristics import RULES, linked_twice
 from btcnb.data.intervals import SPLITS
 from btcnb.data.sources import BLOCKS, CUTS, IN_TIME, ROLES, _sample, price_of, role_facts
 from btcnb.errors import DataError, ParameterError
-
 
 TINY = Source(size="tiny", seed=3)
 

@@ -29,7 +29,7 @@ from btcnb.book.exercises import (
 )
 from btcnb.data import DEFAULT_RULES, build_graph, heuristic_clusters, heuristic_merges
 from btcnb.data.intervals import subsidy
-from btcnb.data.judging.collapse import marked
+from btcnb.data.judging.links import marked
 from btcnb.data.judging.owners import against_owners
 from btcnb.paper import claims, judge
 from btcnb.paper.kinds import Value

@@ -113,7 +113,7 @@ class AddressGraph:
         if len(known) != len(ids):
             raise DataError(source, "nodes.node_id", f"{known[counts > 1][0]} stands twice", "keep one row per node")
         for where, wanted in (("edges.a", edges["a"]), ("edges.b", edges["b"]), ("clusters.node_id", clusters)):
-            require(np.isin(wanted, known), wanted, source, where, "which the nodes table does not have")
+            require(np.isin(wanted, known), wanted, source, where, "name nodes of the nodes table")
         if len(clusters) != len(known) or len(np.unique(clusters)) != len(known):
             problem = f"{len(clusters)} rows for {len(known)} nodes"
             raise DataError(source, "clusters.node_id", problem, "list every node exactly once")

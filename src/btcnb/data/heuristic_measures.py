@@ -21,9 +21,8 @@ from btcnb.data.change_votes import (
     vote_scores,
 )
 from btcnb.data.heuristics import DEFAULT_RULES, HeuristicConfig, heuristic_clusters, heuristic_merges
-from btcnb.data.judging.collapse import marked
 from btcnb.data.judging.entity_pairs import COUNTS, entity_counts, interval_config
-from btcnb.data.judging.links import where_false_merges_come_from
+from btcnb.data.judging.links import marked, where_false_merges_come_from
 from btcnb.data.judging.owners import against_owners
 from btcnb.data.transactions import Transactions
 from btcnb.errors import DataError

@@ -6,16 +6,14 @@ together, 64 landmarks in the bits of one machine word: an edge is looked at onc
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from btcnb.data.checks import MOST, ids, whole
 from btcnb.data.graph import AddressGraph
-from btcnb.errors import DataError, ParameterError
-from btcnb.gates import choice, flag, instance
+from btcnb.errors import ParameterError
 
 IntArray = npt.NDArray[np.int64]
 Normalise = Literal["minmax", "standard", "none"]
@@ -38,8 +36,6 @@ def landmarks(
 
     symmetrize: edges count in both directions; otherwise paths follow the money from the landmark to the node.
     """
-    choice("normalise", normalise, get_args(Normalise))
-    symmetrize = flag("symmetrize", symmetrize)
     chosen = landmark_nodes(graph, k)
     offsets, neighbours = _adjacency(graph, symmetrize)
     out = np.empty((graph.num_nodes, k), dtype=np.float32)
@@ -52,17 +48,13 @@ def landmarks(
 
 def landmark_nodes(graph: AddressGraph, k: int) -> IntArray:
     """Row positions of the k nodes of highest degree (in plus out), highest first, ties by row."""
-    instance("graph", graph, AddressGraph)
-    if not 1 <= whole("k", k, -MOST) <= graph.num_nodes:
+    if not 1 <= k <= graph.num_nodes:
         raise ParameterError(f"k is {k}; it must be at least 1 and at most the number of nodes, {graph.num_nodes:,}.")
     return np.argsort(-graph.degree(), kind="stable")[:k].astype(np.int64)
 
 
 def landmark_distances(graph: AddressGraph, nodes: IntArray, symmetrize: bool = True) -> npt.NDArray[np.int32]:
     """Hops from each given node (row position) to every node, shape (N, len(nodes)); -1 where there is no path."""
-    instance("graph", graph, AddressGraph)
-    symmetrize = flag("symmetrize", symmetrize)
-    nodes = ids("nodes", nodes, graph.num_nodes)
     offsets, neighbours = _adjacency(graph, symmetrize)
     parts = [_distances(offsets, neighbours, nodes[i : i + WORD]) for i in range(0, len(nodes), WORD)]
     return np.concatenate(parts, axis=1) if parts else np.empty((graph.num_nodes, 0), dtype=np.int32)
@@ -81,9 +73,7 @@ def _similarity(distance: npt.NDArray[np.int32], normalise: Normalise) -> npt.ND
 
 
 def _adjacency(graph: AddressGraph, symmetrize: bool) -> tuple[IntArray, npt.NDArray[np.int32]]:
-    source, target = ends = graph.edge_index()
-    if ends.size and not (ends.min() >= 0 and ends.max() < graph.num_nodes):
-        raise DataError("graph", "edges", "name nodes that the nodes table does not have", "see AddressGraph.validated")
+    source, target = graph.edge_index()  # refuses nodes that the table does not have
     return _csr(source, target, graph.num_nodes, symmetrize)  # type: ignore[no-any-return]
 
 

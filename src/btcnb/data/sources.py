@@ -273,12 +273,12 @@ def _simulated_sample(config: SimulationConfig, at_least: int) -> Transactions:
 
 @kept
 def _graph(source: Source, role: str) -> AddressGraph:
-    interval = {}
+    txs, interval = load_transactions(source, role), {}
     if source.simulated:
         config = source.economy(role)
         interval = {"start_block": config.start_block, "end_block": config.start_block + config.blocks - 1}
     labels = _labels(source, role, DEFAULT_RULES)
-    return build_graph(load_transactions(source, role), labels, price_of(source, role), **interval)
+    return build_graph(txs, labels, price_of(source, role), **interval)
 
 
 @kept
@@ -331,13 +331,13 @@ def _released_graph(source: Source, role: str) -> AddressGraph:
 
 
 def _labels(source: Source, role: str, rules: Sequence[str]) -> IntArray:
+    txs = load_transactions(source, role)
     context = load_transactions(source, role, sampled=False) if source.scope == "interval" else None
-    config = rules_at(price_of(source, role))
-    return heuristic_clusters(load_transactions(source, role), rules, config, context=context)
+    return heuristic_clusters(txs, rules, rules_at(price_of(source, role)), context=context)
 
 
 def _sample(chain: Transactions, seed: int, wanted: int) -> Transactions:
-    """In an economy where no coinbase leads so far, half of that is asked for, and so on; the sample's source says so."""
+    """In an economy where no coinbase leads so far, half is asked for, and so on; the sample's source says so."""
     at_least = wanted
     while True:
         try:

@@ -112,7 +112,7 @@ def gate(
             raise DataError(source, where, f"cannot be read as {kind} ({error})", "fix the values") from error
         if kind.startswith("number"):
             require(
-                missing | ((values >= 0) & (values < np.inf)), values, source, where, "expected finite numbers from 0"
+                missing | ((values >= 0) & (values < np.inf)), values, source, where, "write finite numbers from 0 on"
             )
         low, high = RANGES.get(where) or RANGES.get(column) or (None, None)
         if low is not None and high is not None:

@@ -26,7 +26,7 @@ from btcnb.data import (
     load_graph,
     load_transactions,
 )
-from btcnb.data.components import UnionFind
+from btcnb.data.components import components
 from btcnb.experiments.quality import best_silhouette, cuts, flags, quality
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.refine import Refiner, refined
@@ -52,10 +52,8 @@ def flipped_clusters(txs: Transactions, share: float, seed: int = 0, config: Heu
     other = _other_output(txs, merges)
     wrong = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), 17]).random(len(txs)) < share
     flip = (other >= 0) & wrong[merges["tx"].to_numpy(dtype=np.int64)]
-    forest = UnionFind(txs.num_addresses)
     guessed = merges["address_b"].to_numpy(dtype=np.int64)
-    forest.union(merges["address_a"].to_numpy(dtype=np.int64), np.where(flip, other, guessed))
-    return forest.labels()
+    return components(txs.num_addresses, merges["address_a"].to_numpy(dtype=np.int64), np.where(flip, other, guessed))
 
 
 def _other_output(txs: Transactions, merges: pd.DataFrame) -> IntArray:

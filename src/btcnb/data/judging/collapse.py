@@ -10,12 +10,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data.components import components
+from btcnb.data.judging.links import marked
 from btcnb.data.transactions import Transactions
 
 IntArray = npt.NDArray[np.int64]
 
 GUESSES = ("change", "round_value")
 """The rules that guess which of two outputs is the change of a payment; each of their merges is (sender, output)."""
+LARGE = 100
+"""Addresses of each owner that a wrong merge must join to be worth telling."""
+REACH = 3
+"""Right merges on either side of the wrong one in a chain of merges, at most."""
 TRIED = 40
 """Candidates for a mistake made by hand that are tried out; they join the largest clusters."""
 
@@ -57,12 +62,6 @@ class Collapse:
         return int(self.merges[column].to_numpy()[self.row])
 
 
-def marked(merges: pd.DataFrame, owner: IntArray) -> pd.DataFrame:
-    """The merges with a column `wrong`: whether they tie addresses of two known owners."""
-    a, b = owner[merges["address_a"]], owner[merges["address_b"]]
-    return merges.assign(wrong=(a != b) & (a >= 0) & (b >= 0))
-
-
 def other_output(txs: Transactions, merges: pd.DataFrame) -> IntArray:
     """Per merge of a rule in `GUESSES`: the address of the output that the rule did not take for change; others: -1."""
     start = txs.output_offsets()[merges["tx"]]
@@ -74,10 +73,10 @@ def other_output(txs: Transactions, merges: pd.DataFrame) -> IntArray:
     return other
 
 
-def worst_collapse(txs: Transactions, merges: pd.DataFrame, owner: IntArray, large: int = 100) -> Collapse | None:
+def worst_collapse(txs: Transactions, merges: pd.DataFrame, owner: IntArray) -> Collapse | None:
     """The wrong merge that joined most: the one whose smaller side has the most addresses of its owner.
 
-    Where none joins two owners with `large` addresses each, one mistake is made by hand, where it joins most: in a
+    Where none joins two owners with `LARGE` addresses each, one mistake is made by hand, where it joins most: in a
     payment about which a single rule says something, the sender is merged with the payee. None: there is no such
     payment either.
     """
@@ -86,7 +85,7 @@ def worst_collapse(txs: Transactions, merges: pd.DataFrame, owner: IntArray, lar
     natural = used.index[used["wrong"]].to_numpy()
     if len(natural):
         joined = _smaller_side(used.loc[natural], labels, owner)
-        if joined.max() >= large:
+        if joined.max() >= LARGE:
             return Collapse(used, labels, int(natural[joined.argmax()]), by_hand=False)
     tried = [(row, *_with_mistake(txs, used, row, payee)) for row, payee in _candidates(txs, used, labels, owner)]
     if not tried:
@@ -96,31 +95,16 @@ def worst_collapse(txs: Transactions, merges: pd.DataFrame, owner: IntArray, lar
     return Collapse(changed, made, row, by_hand=True)
 
 
-def why_wrong(collapse: Collapse, txs: Transactions) -> str:
-    """What the rule got wrong, in words."""
-    change = -1 if txs.truth is None or txs.truth.change is None else int(txs.truth.change[collapse.tx])
-    protocol = "" if txs.truth is None or txs.truth.coinjoin is None else str(txs.truth.coinjoin[collapse.tx])
-    outputs = txs.outputs[txs.outputs["tx"] == collapse.tx]
-    taken = outputs.loc[outputs["address"] == collapse.ends[1], "index"].tolist()
-    if collapse.rule == "common_input" or not taken:
-        signers = "the inputs that it merged had several signers"
-        return f"it is a mix ({protocol}), and {signers}" if protocol else signers
-    took = f"{'we made it take' if collapse.by_hand else 'it took'} output {taken[0]} for change"
-    if change >= 0:
-        return f"{took}, but that was the payment; the change was output {change}"
-    return f"{took}, but both outputs were payments"
-
-
-def chain_of_merges(collapse: Collapse, owner: IntArray, reach: int = 3) -> pd.DataFrame:
+def chain_of_merges(collapse: Collapse, owner: IntArray) -> pd.DataFrame:
     """A chain of merges across the wrong one, from an address of the one owner to an address of the other.
 
-    Each end lies as many right merges away from the wrong one as its owner's addresses allow, at most `reach`. Rows of
+    Each end lies as many right merges away from the wrong one as its owner's addresses allow, at most `REACH`. Rows of
     `merges` in the order of the chain, with columns `from` and `to`: the addresses in the order of the chain.
     """
     left, right = collapse.ends
     rows = collapse.inside[~collapse.inside["wrong"]]
-    before = _farthest(rows, left, owner, reach)
-    after = _farthest(rows, right, owner, reach)
+    before = _farthest(rows, left, owner)
+    after = _farthest(rows, right, owner)
     steps = [
         *((row, there, here) for row, here, there in reversed(before)),
         (collapse.row, left, right),
@@ -164,8 +148,8 @@ def _with_mistake(txs: Transactions, used: pd.DataFrame, row: int, payee: int) -
     return changed, _labels(txs, changed)
 
 
-def _farthest(rows: pd.DataFrame, start: int, owner: IntArray, reach: int) -> list[tuple[int, int, int]]:
-    """Steps (row, from, to) of a shortest way from `start` to an address of its owner as far as `reach` merges away."""
+def _farthest(rows: pd.DataFrame, start: int, owner: IntArray) -> list[tuple[int, int, int]]:
+    """Steps (row, from, to) of a shortest way from `start` to an address of its owner as far as `REACH` merges away."""
     mine = rows[(owner[rows["address_a"]] == owner[start]) & (owner[rows["address_b"]] == owner[start])]
     near: dict[int, list[tuple[int, int]]] = {}
     for row, a, b in zip(mine.index.tolist(), mine["address_a"].tolist(), mine["address_b"].tolist(), strict=True):
@@ -175,7 +159,7 @@ def _farthest(rows: pd.DataFrame, start: int, owner: IntArray, reach: int) -> li
     queue = deque([start])
     while queue:
         here = queue.popleft()
-        if len(steps[here]) == reach:
+        if len(steps[here]) == REACH:
             continue
         for row, there in near.get(here, []):
             if there not in steps:

@@ -13,19 +13,18 @@ The drawing of pairs is repeated, the transactions stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb.data.checks import whole
+from btcnb.data.graph_construction import rules_at
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import price_near
 from btcnb.data.sampling import Surroundings
 from btcnb.data.transactions import IntArray, Transactions
 from btcnb.errors import DataError
-from btcnb.gates import choice, function, instance
 from btcnb.paper import balanced_accuracy, macro_f1
 
 Among = Literal["transaction", "graph"]
@@ -34,15 +33,6 @@ PAIRS_PER_GRAPH = 5
 """Most pairs that one graph contributes to a draw (Section 6.3)."""
 COUNTS = ("TP", "FP", "FN", "TN")
 """A pair of one name is positive; a pair in one cluster is predicted positive."""
-
-
-class Drawing(TypedDict, total=False):
-    """What `entity_graphs` takes, as keyword arguments."""
-
-    transactions: int
-    draws: int
-    seed: int
-    pairs: Among
 
 
 class EntityGraph(NamedTuple):
@@ -66,11 +56,6 @@ class EntityCounts(NamedTuple):
     def mean(self) -> pd.Series:
         return self.by_draw.mean()
 
-    @property
-    def sd(self) -> pd.Series:
-        """Over draws; NaN where there is one only."""
-        return self.by_draw.std()
-
 
 def entity_counts(
     txs: Transactions,
@@ -88,8 +73,8 @@ def entity_counts(
     config:  thresholds of the heuristics; default: the pipeline's, with the price of the chain's first block
     cluster: local transactions -> one label per address, instead of the heuristics (`config` then plays no part)
     """
-    judge = function("cluster", cluster) if cluster is not None else local_heuristics(txs, config)
-    counts = np.zeros((whole("draws", draws, 1), len(COUNTS)), dtype=np.int64)
+    judge = local_heuristics(txs, config) if cluster is None else cluster
+    counts = np.zeros((draws, len(COUNTS)), dtype=np.int64)
     number = 0
     for graph in entity_graphs(txs, transactions=transactions, draws=draws, seed=seed, pairs=pairs):
         labels = judge(graph.txs)
@@ -114,20 +99,17 @@ def entity_graphs(
                   "labeled pairs per graph" may mean either)
     What is drawn for a transaction depends on `seed` and on that transaction only.
     """
-    instance("txs", txs, Transactions)
-    choice("pairs", pairs, get_args(Among))
-    whole("draws", draws, 1)
     name = _names(txs)
     candidates = _labelled_transactions(txs, name)
-    rng = np.random.default_rng(whole("seed", seed))
-    number = min(whole("transactions", transactions, 1), len(candidates))
+    rng = np.random.default_rng(seed)
+    number = min(transactions, len(candidates))
     chosen = np.sort(rng.choice(candidates, number, replace=False))
     return _graphs(txs, chosen, name, draws, seed, pairs)
 
 
 def labelled_transactions(txs: Transactions) -> IntArray:
     """Ids of the transactions that can be drawn: those with at least two distinct labelled addresses, ascending."""
-    return _labelled_transactions(txs, _names(instance("txs", txs, Transactions)))
+    return _labelled_transactions(txs, _names(txs))
 
 
 def local_heuristics(txs: Transactions, config: HeuristicConfig | None = None) -> Callable[[Transactions], IntArray]:
@@ -138,9 +120,8 @@ def local_heuristics(txs: Transactions, config: HeuristicConfig | None = None) -
 
 def interval_config(txs: Transactions) -> HeuristicConfig:
     """The pipeline's thresholds with the price of the paper's interval in which the chain begins, if it does in one."""
-    blocks = instance("txs", txs, Transactions).transactions["block_number"]
-    price = price_near(int(blocks.iloc[0])) if len(blocks) else None
-    return HeuristicConfig() if price is None else HeuristicConfig(price_usd=price)
+    blocks = txs.transactions["block_number"]
+    return rules_at(price_near(int(blocks.iloc[0])) if len(blocks) else None)
 
 
 def pair_counts(labels: IntArray, pairs: IntArray, same: npt.NDArray[np.bool_]) -> IntArray:

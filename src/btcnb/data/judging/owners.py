@@ -12,21 +12,20 @@ import pandas as pd
 from btcnb.data.change_votes import published_votes, rule_precision
 from btcnb.data.heuristics import HeuristicConfig
 from btcnb.data.transactions import Transactions
-from btcnb.errors import ParameterError
 
 IntArray = npt.NDArray[np.int64]
 
 
 def owners_in(labels: IntArray, owner: IntArray) -> pd.DataFrame:
     """Per cluster with a known owner: `addresses` (of known owners) and `owners`, indexed by label."""
-    known = _known(labels, owner)
+    known = owner >= 0
     grouped = pd.Series(owner[known]).groupby(labels[known])
     return pd.DataFrame({"addresses": grouped.size(), "owners": grouped.nunique()})
 
 
 def pair_scores(labels: IntArray, owner: IntArray) -> tuple[float, float]:
     """Precision and recall over pairs of addresses; NaN where there is no pair to count."""
-    known = _known(labels, owner)
+    known = owner >= 0
     both = pd.DataFrame({"label": labels[known], "owner": owner[known]})
     right, together, same = (_pairs(both.groupby(columns).size()) for columns in (["label", "owner"], "label", "owner"))
     return right / together if together else float("nan"), right / same if same else float("nan")
@@ -34,7 +33,7 @@ def pair_scores(labels: IntArray, owner: IntArray) -> tuple[float, float]:
 
 def pieces_per_owner(labels: IntArray, owner: IntArray) -> float:
     """Clusters over which an owner is scattered, on average; NaN where no owner is known."""
-    known = _known(labels, owner)
+    known = owner >= 0
     both = pd.DataFrame({"label": labels[known], "owner": owner[known]}).drop_duplicates()
     return len(both) / both["owner"].nunique() if len(both) else float("nan")
 
@@ -63,12 +62,6 @@ def against_owners(labels: IntArray, owner: IntArray) -> dict[str, float]:
 def _pairs(sizes: pd.Series) -> float:
     count = sizes.to_numpy(dtype=np.float64)
     return float((count * (count - 1) / 2).sum())
-
-
-def _known(labels: IntArray, owner: IntArray) -> npt.NDArray[np.bool_]:
-    if len(labels) != len(owner):
-        raise ParameterError(f"{len(labels)} labels stand against {len(owner)} owners; both are one per address.")
-    return owner >= 0
 
 
 ONLY_FRESH = {"local": 0.960, "global": 0.949}
