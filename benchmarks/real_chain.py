@@ -35,7 +35,7 @@ from btcnb.data import (
     load_transactions,
     read_blocks,
     read_labels,
-    real_chain,
+    real_source,
 )
 from btcnb.data.sources import role_facts
 from btcnb.experiments import recipe
@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--only", choices=PARTS, help="the part that is made again; the others stay as they are")
     parser.add_argument("--out", type=Path, default=RESULTS.parent / "real_chain_graph.json", help="where to write")
     options = parser.parse_args()
-    chain, found = real_chain(), dict[str, Any]()
+    chain, found = real_source(), dict[str, Any]()
     for name, part in PARTS.items():
         if options.only in (None, name):
             found |= part(chain)

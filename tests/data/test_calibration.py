@@ -24,7 +24,6 @@ from btcnb.data.calibration import (
     met,
     structure_fits,
     summary,
-    target_words,
     targets,
     year_of,
 )
@@ -102,7 +101,7 @@ def test_the_file_of_targets_repeats_its_sources() -> None:
 
 def test_the_middle_of_every_target_is_met() -> None:
     table = fits(perfect())
-    assert table["inside"].all() and (summary(table)["missed most"] == "").all()
+    assert table["inside"].all() and summary(table)["missed"].isna().all()
     assert (summary(table)["met"] == summary(table)["targets"]).all()
 
 
@@ -125,7 +124,9 @@ def test_the_worst_miss_is_named_with_its_interval() -> None:
     values = changed("of 2-output transactions: version 1, %", 0.0, "test")
     row = summary(fits(values)).loc["shares of transactions, by year"]
     assert row["met"] == row["targets"] - 1
-    assert row["missed most"].startswith("of 2-output transactions: version 1, % (test): 0 for ")
+    version = "of 2-output transactions: version 1, %"
+    assert row[["missed", "split", "ours"]].tolist() == [version, "test", 0]
+    assert row["target"] == f"{real_chain(2021)[version]:.3g}"
 
 
 def test_what_was_not_measured_is_not_met_and_older_records_do_not_count() -> None:
@@ -170,8 +171,10 @@ def test_a_range_is_met_inside_it_and_a_value_within_its_slack() -> None:
     assert met(TARGETS.assign(ours=[np.nan, 50.0])).tolist() == [False, True]  # nothing measured, nothing met
 
 
-def test_published_values_in_words() -> None:
-    assert target_words(TARGETS) == ["10 – 20", "50"]
+def test_a_target_is_printed_as_a_value_or_a_range() -> None:
+    printed = targets().set_index(["split", "quantity"])["target"]
+    assert printed[(MEDIAN, "nodes a transaction")] == "10.2 – 21"
+    assert printed[("valid", "cut ratio overall, %")] == "87"
 
 
 def test_the_structure_of_two_graphs_is_judged_by_their_median() -> None:
@@ -188,7 +191,7 @@ def test_a_chain_is_compared_with_the_real_blocks_of_its_year() -> None:
     for height in (599_000, 649_000, 699_000):
         txs = chain(height).pay([("a", 10)], {"b": 4, "c": 6}, version=1).pay([("h", 5)], {"i": 5}).build()
         years[height] = year_of(txs)
-        table = era_marginals({"mine": txs}).set_index("quantity")
+        table = era_marginals(txs).set_index("quantity")
         assert table.index.tolist() == list(ERA_SHARES)
         real = real_chain(years[height])
         assert table["real"].tolist() == [real[quantity] for quantity in ERA_SHARES]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import pandas as pd
 import pytest
 from builders import BTC, RBF, chain
 
+from btcnb.data import Source, load_transactions
 from btcnb.data import chain_measures as measures
-from btcnb.data.intervals import SPLITS
+from btcnb.data.intervals import SPLITS, subsidy
 from btcnb.data.readers.blocks import read_blocks
 from btcnb.data.simulator.parameters import ERAS
 from btcnb.errors import ParameterError
@@ -80,20 +82,12 @@ def test_two_equally_round_outputs_do_not_tell() -> None:
     assert [found[measures.round_name(zeros)] for zeros in measures.ZEROS] == [0.0, 50.0, 50.0, 0.0, 0.0, 0.0]
 
 
-def test_a_wrapped_segwit_input_shows_by_its_weight() -> None:
-    txs = (
-        chain(default_type="scripthash")
-        .pay([("a", 100)], {"b": 50, "c": 50}, size=250, virtual_size=168)
-        .pay([("d", 100)], {"b": 50, "e": 50}, size=300, virtual_size=300)
-    )
-    assert measures.has_witness(txs.build()).tolist() == [True, False]
-
-
 def test_a_chain_of_coinbases_has_nothing_to_count() -> None:
     found = measures.chain_measures(chain().coinbase(to="pool").build())
     assert np.isnan(found["inputs a transaction, mean"])
     assert np.isnan(found[measures.round_name(2)])
-    assert np.isnan([value for name, value in found.items() if ": marks " in name]).all()
+    of_two = [value for name, value in found.items() if name.startswith("of 2-output")]
+    assert len(of_two) == 30 and np.isnan(of_two).all(), "no number stands for a share of nothing"
 
 
 def test_the_table_of_real_blocks_is_complete(found: dict[str, float]) -> None:
@@ -127,3 +121,71 @@ def test_real_blocks_of_2019_give_the_numbers_of_the_table() -> None:
     txs = read_blocks(BLOCKS, end=ERAS["2020"].first_block - 1, missing="ignore", progress=False)
     year = pd.to_datetime(txs.transactions["block_timestamp"], unit="s").dt.year.to_numpy()
     assert measures.chain_measures(txs.select(year == 2019)) == pytest.approx(measures.real_chain("2019"), rel=1e-5)
+
+
+def test_tails_by_hand(found: dict[str, float]) -> None:
+    assert [found[measures.tail_name("outputs", least)] for least in measures.TAIL] == [75, 25, 0, 0, 0, 0, 0, 0, 0]
+    assert [found[measures.tail_name("inputs", least)] for least in measures.TAIL] == [50, 25, 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_witness_shows_by_its_type_or_by_bytes_that_weigh_less() -> None:
+    payment = [("a", 10)], {"b": 4, "c": 6}
+    assert measures.has_witness(chain().pay(*payment).build()).all()
+    assert not measures.has_witness(chain(default_type="pubkeyhash").pay(*payment).build()).any()
+    wrapped = chain(default_type="scripthash").pay(*payment, size=247, virtual_size=166).build()
+    assert measures.has_witness(wrapped).all()
+
+
+def test_tails_of_real_blocks_fall_and_agree_with_the_shapes() -> None:
+    for year in measures.YEARS:
+        real = measures.real_chain(year)
+        for side in ("inputs", "outputs"):
+            tail = [real[measures.tail_name(side, least)] for least in measures.TAIL]
+            assert tail == sorted(tail, reverse=True) and tail[-1] > 0
+        assert real[measures.tail_name("outputs", 2)] == pytest.approx(100 - real[measures.SHAPES[0]], abs=1e-3)
+        assert real[measures.tail_name("outputs", 3)] == pytest.approx(real[measures.SHAPES[2]], abs=1e-3)
+
+
+# --- the rules that every chain keeps ---
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return load_transactions(Source(size="tiny"), "train1", sampled=False)
+
+
+def test_a_simulated_chain_keeps_them_all(simulated):
+    table = measures.ledger_rules(simulated)
+    assert (table["violations"] == 0).all()
+    assert (table["checked"] > 0).all()
+    assert len(measures.ledger_rules(simulated, whole_blocks=False)) == len(table) - 1
+
+
+def test_a_fee_that_does_not_fit_is_counted_once(simulated):
+    wrong = simulated.transactions.copy()
+    place = int(np.flatnonzero(~wrong["is_coinbase"])[3])
+    wrong.loc[place, "fee"] += 1
+    found = measures.ledger_rules(replace(simulated, transactions=wrong)).set_index("rule")["violations"]
+    assert found["inputs = outputs + fee"] == 1
+    assert found["coinbase = subsidy + fees of its block"] == 1
+
+
+def test_what_the_source_does_not_tell_is_not_checked():
+    txs = chain().coinbase(to="pool", value=50 * BTC).pay("pool", {"ann": 50 * BTC}).build()
+    inputs = txs.inputs.assign(value=-1)
+    table = measures.ledger_rules(replace(txs, inputs=inputs), whole_blocks=False).set_index("rule")
+    assert table.loc["inputs = outputs + fee"].tolist() == [0, 0]
+    assert measures.satoshi_per_transaction(replace(txs, inputs=inputs))[0].tolist() == [0, -1]
+
+
+def test_a_coin_spent_before_it_exists_and_one_spent_twice():
+    txs = chain().coinbase(to="a", value=BTC).pay("a", {"b": BTC}).pay("b", {"c": BTC}).build()
+    assert [side.tolist() for side in measures.spends(txs)] == [[0, 1], [1, 2]]
+    early = txs.inputs.assign(spent_output=[2, 2])  # both spend the last output, one of them before it is made
+    table = measures.ledger_rules(replace(txs, inputs=early), whole_blocks=False).set_index("rule")["violations"]
+    assert table["no output is spent twice"] == 1
+    assert table["no coin is spent before it exists"] == 2
+
+
+def test_subsidies_halve():
+    assert subsidy([0, 209_999, 210_000, 630_000]).tolist() == [50 * BTC, 50 * BTC, 25 * BTC, 625_000_000]

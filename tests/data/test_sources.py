@@ -26,7 +26,7 @@ from btcnb.data import (
     load_graphs,
     load_linked_twice,
     load_transactions,
-    real_chain,
+    real_source,
     write_etl,
     write_release,
 )
@@ -308,7 +308,7 @@ def small(tmp_path: Path) -> Source:
         payer = "a" if height in (11, 19) else f"p{height}"
         story.pay([(payer, 10 * BTC)], {f"q{height}": 4 * BTC, f"c{height}": 6 * BTC})
     write_etl(story.build(), tmp_path / "txs.jsonl")
-    return real_chain(str(tmp_path / "txs.jsonl"), SMALL)
+    return real_source(str(tmp_path / "txs.jsonl"), SMALL)
 
 
 def test_a_block_at_a_cut_belongs_to_the_later_role(small: Source) -> None:
@@ -335,8 +335,8 @@ def test_a_graph_of_the_real_chain_is_that_of_all_transactions_at_the_roles_pric
 
 
 def test_each_role_has_the_price_of_its_own_interval(small: Source) -> None:
-    assert [price_of(real_chain(small.paths[0]), role) for role in ROLES] == [SPLITS[role].price_usd for role in ROLES]
-    for (first, last), role in zip(real_chain(small.paths[0]).intervals, ROLES, strict=True):
+    assert [price_of(real_source(small.paths[0]), role) for role in ROLES] == [SPLITS[role].price_usd for role in ROLES]
+    for (first, last), role in zip(real_source(small.paths[0]).intervals, ROLES, strict=True):
         assert [name for name, split in SPLITS.items() if first <= split.start_block <= last] == [role]
     assert price_of(small, "test") == SPLITS["train1"].price_usd, "the nearest, where none is inside"
 
@@ -352,7 +352,7 @@ def test_unknown_values_of_raw_blocks_are_imputed_and_the_share_is_told(tmp_path
             to=p2pkh(key(60 + number)),
         )
         (tmp_path / one.file).write_bytes(one.raw())
-    real = real_chain(str(tmp_path))
+    real = real_source(str(tmp_path))
     txs = load_transactions(real, "test")
     assert txs.inputs["value"].tolist() == [5 * COIN, 5 * COIN] and txs.inputs["imputed"].all()
     assert "10 of 10 inputs imputed" in txs.source
@@ -366,13 +366,13 @@ def test_the_real_chain_is_looked_for_where_the_environment_says_and_nowhere_els
     for folder in (None, str(tmp_path)):
         monkeypatch.delenv("BTCNB_REAL_DATA") if folder is None else monkeypatch.setenv("BTCNB_REAL_DATA", folder)
         with pytest.raises(DataError, match=f"{BLOCKS}: folder: is not at hand; set BTCNB_REAL_DATA"):
-            real_chain()
+            real_source()
 
 
 @pytest.mark.skipif(not (DATA / BLOCKS).is_dir(), reason=f"no {BLOCKS} at {DATA}; set BTCNB_REAL_DATA to their folder")
 def test_the_real_blocks_fall_into_five_roles() -> None:
     """Counted by hand from the files' names: 67 heights, of which ten are 685,000 and more."""
     heights = np.array([int(path.name.split("-")[0]) for path in (DATA / BLOCKS).iterdir()])
-    spans = dict(zip(ROLES, real_chain().intervals, strict=True))
+    spans = dict(zip(ROLES, real_source().intervals, strict=True))
     inside = [int(((heights >= spans[role][0]) & (heights <= spans[role][1])).sum()) for role in IN_TIME]
     assert inside == [16, 11, 13, 17, 10]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from btcnb.data import ROLES, Source, load_graph, load_transactions, real_chain, write_etl
+from btcnb.data import ROLES, Source, load_graph, load_transactions, real_source, write_etl
 from btcnb.data.sources import BLOCKS
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
@@ -53,7 +53,7 @@ def test_an_encoder_of_either_kind_is_scored_on_both_test_graphs() -> None:
         assert 0.0 < numbers["real.whole_DP"] <= 1.0
         assert "simulated.owner_ARI" in numbers and "real.owner_ARI" not in numbers, "their owners are nobody's to know"
     assert ours["real.DP"] != other["real.DP"] and ours["simulated.DP"] != other["simulated.DP"]
-    test = load_graph(real_chain(), "test")
+    test = load_graph(real_source(), "test")
     assert (other["real.data"], other["real.nodes"]) == (test.fingerprint(), test.num_nodes)
     assert other["real.first_block"] >= 685_000 and other["real.imputed"] == 0.0
     assert other["data"] == ours["data"] != other["real.data"]
@@ -66,9 +66,9 @@ def test_the_same_job_gives_the_same_numbers() -> None:
 
 def test_both_is_taught_by_six_graphs_in_turn() -> None:
     """Three epochs, another graph after each: simulated, real, simulated."""
-    run = encoder_of(TINY, real_chain(), "both")
+    run = encoder_of(TINY, real_source(), "both")
     assert run.history["graph"].tolist() == [0, 1, 2]
-    alone = encoder_of(TINY, real_chain(), "simulated")
+    alone = encoder_of(TINY, real_source(), "simulated")
     assert run.history["train_loss"].iloc[0] == alone.history["train_loss"].iloc[0], "the first graph is the same"
     assert run.history["train_loss"].iloc[1] != alone.history["train_loss"].iloc[1]
 
@@ -100,7 +100,7 @@ def test_methods_and_teachers_that_are_none_are_refused() -> None:
     with pytest.raises(ParameterError, match="method is 'gae'"):
         measure(job("transfer_real", "gae"))
     with pytest.raises(ParameterError, match="teacher is 'side by side'"):
-        encoder_of(TINY, real_chain(), "side by side")
+        encoder_of(TINY, real_source(), "side by side")
 
 
 def test_without_real_files_a_run_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from btcnb.data.sources import (
     load_graphs,
     load_linked_twice,
     load_transactions,
-    real_chain,
+    real_source,
 )
 from btcnb.data.transactions import SCRIPT_TYPES, Transactions, Truth
 
@@ -76,7 +76,7 @@ __all__ = [
     "read_etl",
     "read_labels",
     "read_release",
-    "real_chain",
+    "real_source",
     "sample_around",
     "sample_from_coinbase",
     "simulate",

@@ -139,8 +139,10 @@ def graph_structure(graph: AddressGraph, reading: Reading = "induced") -> dict[s
 
 
 def targets() -> pd.DataFrame:
-    """All targets: group, split, quantity, low, high, slack, source."""
-    return pd.read_csv(note_read(TARGETS))
+    """All targets: group, split, quantity, low, high, slack, source, and `target`, the value or range to be printed."""
+    table = pd.read_csv(note_read(TARGETS))
+    value, top = table["low"].map("{:.3g}".format), table["high"].map("{:.3g}".format)
+    return table.assign(target=value.where(table["low"] == table["high"], value + " – " + top))
 
 
 def graph_targets() -> dict[str, tuple[float, float]]:
@@ -186,30 +188,17 @@ def current(record: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Per group of `fits`: targets, met, and the target that is missed most, in multiples of what would be allowed."""
+    """Per group of `fits`: targets, met, and of the target that is missed most: missed, split, ours, target.
+
+    Missed most is by multiples of what would be allowed; the last four are missing where all targets are met.
+    """
     away = pd.concat([table["low"] - table["ours"], table["ours"] - table["high"]], axis=1).max(axis=1).clip(lower=0)
     table = table.assign(miss=away / table["slack"].where(table["slack"] > 0, 0.1 * table["high"].abs()))
-    rows = {}
-    for name in GROUPS:
-        own = table[table["group"] == name]
-        worst = own.sort_values("miss", ascending=False).iloc[0]  # NaN, not measured, stands last
-        missed = "" if bool(worst["inside"]) or np.isnan(worst["ours"]) else _miss_in_words(worst)
-        rows[name] = {"targets": len(own), "met": int(own["inside"].sum()), "missed most": missed}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("group")
-
-
-def _miss_in_words(row: pd.Series) -> str:
-    where = "" if row["split"] == MEDIAN else f" ({row['split']})"
-    return f"{row['quantity']}{where}: {row['ours']:.3g} for {_range_in_words(row['low'], row['high'])}"
-
-
-def target_words(table: pd.DataFrame) -> list[str]:
-    """The published value or range of each row, to three digits."""
-    return [_range_in_words(low, high) for low, high in zip(table["low"], table["high"], strict=True)]
-
-
-def _range_in_words(low: float, high: float) -> str:
-    return f"{low:.3g}" if low == high else f"{low:.3g} – {high:.3g}"
+    groups = table.groupby("group")
+    counts = pd.DataFrame({"targets": groups.size(), "met": groups["inside"].sum().astype(np.int64)})
+    missed = table[~table["inside"] & table["ours"].notna()].sort_values("miss", ascending=False)
+    worst = missed.drop_duplicates("group").set_index("group").rename(columns={"quantity": "missed"})
+    return counts.join(worst[["missed", "split", "ours", "target"]]).reindex(list(GROUPS))
 
 
 # --- one chain beside real blocks of its year ---
@@ -223,15 +212,13 @@ def year_of(chain: Transactions) -> str:
     return era_of(int(blocks.iloc[0])).year
 
 
-def era_marginals(chains: Mapping[str, Transactions]) -> pd.DataFrame:
-    """One row per chain and share of `ERA_SHARES`: name, year, quantity, real (blocks of that year), ours, gap, inside.
+def era_marginals(chain: Transactions) -> pd.DataFrame:
+    """One row per share of `ERA_SHARES`: quantity, real (blocks of the chain's year), ours, gap, inside.
 
     gap: ours minus real, in percentage points; `inside`: at most `POINTS` away.
     """
-    rows = []
-    for name, chain in chains.items():
-        year, ours = year_of(chain), chain_measures(chain)
-        rows += [(name, year, quantity, real_chain(year)[quantity], ours[quantity]) for quantity in ERA_SHARES]
-    table = pd.DataFrame(rows, columns=["name", "year", "quantity", "real", "ours"])
+    real, ours = real_chain(year_of(chain)), chain_measures(chain)
+    rows = [(quantity, real[quantity], ours[quantity]) for quantity in ERA_SHARES]
+    table = pd.DataFrame(rows, columns=["quantity", "real", "ours"])
     gap = table["ours"] - table["real"]
     return table.assign(gap=gap, inside=gap.abs() <= POINTS)

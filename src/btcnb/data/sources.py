@@ -2,7 +2,7 @@
 
     data = Source.of("simulated", size="quick", seed=7)
     data = Source.of("transactions.parquet")             # one's own chain, cut into five intervals of blocks
-    data = real_chain()                                  # raw blocks below BTCNB_REAL_DATA, cut by height
+    data = real_source()                                  # raw blocks below BTCNB_REAL_DATA, cut by height
     graph = load_graph(data, "test")                     # the address graph of a role, kept in the store
 
 The paper trains on three graphs, steers by a fourth and reports on a fifth. A simulated source makes an economy for
@@ -154,7 +154,7 @@ class Source:
         )
 
 
-def real_chain(path: str = "", cuts: tuple[int, int, int, int] = CUTS) -> Source:
+def real_source(path: str = "", cuts: tuple[int, int, int, int] = CUTS) -> Source:
     """A real chain in the five roles: blocks cut by height, every transaction used, unknown input values imputed.
 
     Each role has the price of the paper's interval that lies in its heights, or of the nearest one, so that encoders

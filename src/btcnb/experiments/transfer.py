@@ -2,7 +2,7 @@
 
     transfer_simulated(job)["real.DP"]        # taught by the simulated world of the job, tested on real blocks
 
-A job's recipe names the simulated world; the real chain is the one at hand (`real_chain`). A measure's name says who
+A job's recipe names the simulated world; the real chain is the one at hand (`real_source`). A measure's name says who
 teaches. Seed i is world i, initialisation i, tuples i and communities i; the real graph is one and the same, so an
 interval over seeds says how much initialisations and simulated worlds differ, never how much real chains do.
 """
@@ -29,7 +29,7 @@ from btcnb.cluster import (
 )
 from btcnb.cluster.evaluate import evaluation
 from btcnb.cluster.scores import ami
-from btcnb.data import AddressGraph, Source, load_graph, real_chain
+from btcnb.data import AddressGraph, Source, load_graph, real_source
 from btcnb.data.sources import role_facts
 from btcnb.experiments.recipe import COMMUNITIES, Job, Recipe, baseline
 from btcnb.experiments.stages import TRAINING, StageTimer, coarse, community_baseline, trained
@@ -72,7 +72,7 @@ def transfer(job: Job, teacher: str) -> Numbers:
     one tree over the whole real graph; `simulated.owner_ARI` is against the owners of the simulated world.
     """
     gates.choice("method", job.method, METHODS), gates.choice("teacher", teacher, TEACHERS)
-    chain, laps = real_chain(), StageTimer()
+    chain, laps = real_source(), StageTimer()
     with laps("graphs"):
         tests = {"simulated": load_graph(job.recipe.source, "test"), "real": load_graph(chain, "test")}
     if job.method in COMMUNITIES:

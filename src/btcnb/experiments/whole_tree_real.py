@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from btcnb.cluster import coarse_partition
 from btcnb.cluster.evaluate import evaluation
-from btcnb.data import load_graph, real_chain
+from btcnb.data import load_graph, real_source
 from btcnb.errors import ParameterError
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.stages import StageTimer, trained
@@ -15,12 +15,12 @@ METHODS = ("trained", "untrained")
 
 
 def whole_tree_real(job: Job) -> Numbers:
-    """As `whole_tree`, on the real test graph (`real_chain`); its record names that graph in `data`."""
+    """As `whole_tree`, on the real test graph (`real_source`); its record names that graph in `data`."""
     if job.method not in METHODS:
         raise ParameterError(f"on the real graph there is no {job.method!r}; take one of {', '.join(METHODS)}.")
     laps, settings = StageTimer(), job.recipe.cluster
     with laps("graphs"):
-        graph = load_graph(real_chain(), "test")
+        graph = load_graph(real_source(), "test")
     with laps("train"):
         run = trained(job.recipe if job.method == "trained" else baseline(job.recipe, job.method))
     with laps("embed"):
