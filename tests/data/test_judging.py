@@ -33,6 +33,7 @@ from btcnb.data.judging.owners import (
     pair_scores,
     pieces_per_owner,
 )
+from btcnb.errors import DataError
 
 # --- clusters ---
 
@@ -139,6 +140,11 @@ def test_without_a_told_mechanism_coinjoins_are_named() -> None:
     assert set(table["mechanism"]) == {"coinjoin joinmarket", "ordinary"}
     assert table["of_wrong"].tolist() == [0.5, 0.5]
     assert marked(heuristic_merges(txs), txs.truth.owner)["wrong"].all()
+
+
+def test_owners_are_needed() -> None:
+    with pytest.raises(DataError, match="truth: is missing"):
+        where_false_merges_come_from(chain().pay(["a", "c"], {"b": 1}).build())
 
 
 def test_unknown_owners_are_never_wrong() -> None:

@@ -146,11 +146,9 @@ def failures(txs: Transactions) -> dict[str, float]:
     merges), services (share of the named services that the permissive rule throws together), and TP, FP, FN, TN: the
     four counts of the paper's entity test (250 transactions) in % of its pairs. NaN where there is nothing to count.
     """
-    if txs.truth is None:
-        raise DataError(txs.source, "truth", "is missing", "simulate, or attach owners")
-    config = interval_config(txs)
-    merges = marked(heuristic_merges(txs, config=config), txs.truth.owner)
-    row = against_owners(heuristic_clusters(txs, config=config), txs.truth.owner)
+    owner, config = txs.known_truth().owner, interval_config(txs)
+    merges = marked(heuristic_merges(txs, config=config), owner)
+    row = against_owners(heuristic_clusters(txs, config=config), owner)
     row["wrong"] = float(merges["wrong"].mean()) if len(merges) else np.nan
     row |= dict.fromkeys(("services", *COUNTS), np.nan)
     with _where_names_suffice():

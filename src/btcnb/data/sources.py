@@ -273,12 +273,12 @@ def _simulated_sample(config: SimulationConfig, at_least: int) -> Transactions:
 
 @kept
 def _graph(source: Source, role: str) -> AddressGraph:
-    txs, interval = load_transactions(source, role), {}
+    txs, first, last = load_transactions(source, role), None, None
     if source.simulated:
         config = source.economy(role)
-        interval = {"start_block": config.start_block, "end_block": config.start_block + config.blocks - 1}
+        first, last = config.start_block, config.start_block + config.blocks - 1
     labels = _labels(source, role, DEFAULT_RULES)
-    return build_graph(txs, labels, price_of(source, role), **interval)
+    return build_graph(txs, labels, price_of(source, role), start_block=first, end_block=last)
 
 
 @kept

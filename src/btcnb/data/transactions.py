@@ -60,8 +60,9 @@ class Truth:
     def select(self, addresses: IntArray, transactions: IntArray) -> Truth:
         """What is known about the addresses and transactions of these ids."""
         kept = dict.fromkeys(PER_ADDRESS, addresses) | dict.fromkeys(PER_TRANSACTION, transactions)
-        told = {name: (getattr(self, name), ids) for name, ids in kept.items()}
-        return replace(self, **{name: None if values is None else values[ids] for name, (values, ids) in told.items()})
+        told: dict[str, Any] = {name: getattr(self, name) for name in kept}
+        part: dict[str, Any] = {name: None if told[name] is None else told[name][ids] for name, ids in kept.items()}
+        return replace(self, **part)
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,12 @@ class Transactions:
     @property
     def num_addresses(self) -> int:
         return len(self.addresses)
+
+    def known_truth(self) -> Truth:
+        """The truth; raises `DataError` where the source does not tell it."""
+        if self.truth is None:
+            raise DataError(self.source, "truth", "is missing", "simulate, or attach owners")
+        return self.truth
 
     def spent_by(self) -> IntArray:
         """Per output row: the id of the transaction that spends it, -1 while unspent."""

@@ -6,7 +6,7 @@ source has it (the name of a failure mechanism per transaction, "" for an ordina
 A rule that knew the owners would keep the right part of every merge. On top of that right part, the wrong merges of one
 mechanism and rule can be put back alone (what they would do by themselves) or left out alone (what would be spared).
 
-All functions need transactions with truth.
+Transactions need a truth.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENDS = ["address_a", "address_b"]
 
 def mechanisms(txs: Transactions) -> npt.NDArray[Any]:
     """Per transaction what went on in it: the source's mechanism, else `coinjoin NAME`, else `ordinary`."""
-    truth = txs.truth
+    truth = txs.known_truth()
     names = np.full(len(txs), ORDINARY, dtype=object)
     if truth.coinjoin is not None:
         protocol = np.asarray(truth.coinjoin, dtype=object)
@@ -57,7 +57,7 @@ def where_false_merges_come_from(txs: Transactions, merges: pd.DataFrame | None 
     """
     if merges is None:
         merges = heuristic_merges(txs, config=interval_config(txs))
-    wrong = marked(merges, txs.truth.owner).query("wrong")
+    wrong = marked(merges, txs.known_truth().owner).query("wrong")
     wrong = wrong.assign(mechanism=mechanisms(txs)[wrong["tx"].to_numpy(dtype=np.int64)])
     grouped = wrong.groupby(["rule", "mechanism"])
     table = pd.DataFrame({"wrong": grouped.size(), "transactions": grouped["tx"].nunique()}).reset_index()
@@ -74,7 +74,7 @@ def mechanism_of_merges(txs: Transactions, merges: pd.DataFrame) -> npt.NDArray[
     `hosted-address` here.
     """
     named = mechanisms(txs)[merges["tx"].to_numpy(dtype=np.int64)]
-    truth = txs.truth
+    truth = txs.known_truth()
     kind = np.append(truth.entities["kind"].to_numpy(dtype=object), "")  # the last one stands for owner -1
     a, b = (kind[truth.owner[merges[end].to_numpy(dtype=np.int64)]] for end in _ENDS)
     swept = (np.isin(a, _HOSTS) & np.isin(b, _GUESTS)) | (np.isin(b, _HOSTS) & np.isin(a, _GUESTS))
@@ -89,7 +89,7 @@ def right_part(txs: Transactions, merges: pd.DataFrame) -> pd.DataFrame:
     Right merges stay. Where a firing has a wrong one, its addresses are merged owner by owner: of a payment that two
     people sign, each keeps what it signed. Merges with an address of unknown owner stay.
     """
-    owner = txs.truth.owner
+    owner = txs.known_truth().owner
     wrong = marked(merges, owner)["wrong"].to_numpy()
     columns = ["tx", "rule", *_ENDS]
     mistaken = merges.loc[wrong, ["tx", "rule"]].drop_duplicates()
@@ -114,7 +114,7 @@ def merge_sources(txs: Transactions, merges: pd.DataFrame) -> pd.DataFrame:
     `drawn` may be large and `spared` small: where two mechanisms join the same owners, each alone suffices.
     """
     table = merges.reset_index(drop=True)
-    table = marked(table, txs.truth.owner).assign(mechanism=mechanism_of_merges(txs, table))
+    table = marked(table, txs.known_truth().owner).assign(mechanism=mechanism_of_merges(txs, table))
     table["in"] = table["tx"].where(table["wrong"])  # missing where the merge is right
     grouped = table.groupby(["mechanism", "rule"], as_index=False)
     found = grouped.agg(merges=("wrong", "size"), wrong=("wrong", "sum"), transactions=("in", "nunique"))
@@ -132,5 +132,5 @@ def merge_sources(txs: Transactions, merges: pd.DataFrame) -> pd.DataFrame:
 def _in_collapsed(txs: Transactions, right: pd.DataFrame, wrong: pd.DataFrame) -> int:
     """Addresses in clusters of several known owners."""
     a, b = (np.concatenate([part[end].to_numpy(dtype=np.int64) for part in (right, wrong)]) for end in _ENDS)
-    held = owners_in(components(txs.num_addresses, a, b), txs.truth.owner)
+    held = owners_in(components(txs.num_addresses, a, b), txs.known_truth().owner)
     return int(held.loc[held["owners"] > 1, "addresses"].sum())
