@@ -187,9 +187,9 @@ def cell(row, column, value):
         ("edges", cell(0, "reveal", np.nan), "edges.reveal: row 0 is empty or NaN"),
         ("nodes", lambda t: t.iloc[:0].astype(float), "nodes: the table is empty"),
         ("clusters", lambda t: t.iloc[:-1], "clusters.node_id: 3 rows for 4 nodes"),
-        ("clusters", cell(3, "alias", np.nan), "clusters.alias: row 3 is empty, NaN or infinite"),
-        ("clusters", cell(3, "alias", np.inf), "clusters.alias: row 3 is empty, NaN or infinite"),
-        ("edges", cell(0, "reveal", np.inf), "edges.reveal: row 0 is infinite (inf)"),
+        ("clusters", cell(3, "alias", np.nan), "clusters.alias: row 3 is empty or NaN"),
+        ("clusters", cell(3, "alias", np.inf), "clusters.alias: row 3 holds inf"),
+        ("edges", cell(0, "reveal", np.inf), "edges.reveal: row 0 holds inf"),
     ],
 )
 def test_a_breach_is_named_with_file_and_column(tmp_path, table, change, message, format):

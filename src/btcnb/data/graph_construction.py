@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from numba import njit
 
 from btcnb.data.graph import EDGE_COLUMNS, NODE_COLUMNS, AddressGraph
 from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
-from btcnb.data.intervals import price_near
+from btcnb.data.intervals import Interval, price_near
 from btcnb.data.transactions import Transactions
 from btcnb.data.transfers import Edges, Flow, SplitValue, Transfers, edge_rows, received_extremes, transfers
 from btcnb.gates import choice
@@ -29,8 +29,7 @@ def build_graph(
     flow: Flow = "gross",
     extremes: Extremes = "transaction",
     keep_isolated: bool = True,
-    start_block: int | None = None,
-    end_block: int | None = None,
+    **interval: Unpack[Interval],
 ) -> AddressGraph:
     """The directed graph of addresses, with exactly the columns of the paper's table of dataset columns.
 
@@ -75,8 +74,9 @@ def build_graph(
         labels = heuristic_clusters(txs, config=rules_at(price_usd))
     alias = np.asarray(labels, dtype=np.int64)
     meta = {
-        "start_block": int(blocks[0]) if start_block is None else start_block,
-        "end_block": int(blocks[-1]) if end_block is None else end_block,
+        "start_block": int(blocks[0]),
+        "end_block": int(blocks[-1]),
+        **{name: block for name, block in interval.items() if block is not None},
         "price_usd": None if price_usd is None else float(price_usd),
         "source": txs.source,
         "transactions": len(txs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,13 @@ SPLITS: dict[str, Split] = {
 
 FIRST = SPLITS["train1"]
 """The paper's first interval: where nothing else is said, this one is meant."""
+
+
+class Interval(TypedDict, total=False):
+    """First and last block (inclusive) as keyword arguments; None or left out: open on that side."""
+
+    start_block: int | None
+    end_block: int | None
 
 
 def price_near(block: int) -> float | None:

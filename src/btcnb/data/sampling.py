@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from numba import njit
 
+from btcnb.data.intervals import Interval
 from btcnb.data.transactions import Cutter, IntArray, Piece, Transactions
 from btcnb.errors import DataError, ParameterError
 
@@ -42,8 +43,7 @@ def sample_from_coinbase(
     *,
     at_least: int = 1,
     keep_unexpanded: bool = False,
-    start_block: int | None = None,
-    end_block: int | None = None,
+    **interval: Unpack[Interval],
 ) -> Transactions:
     """The transactions reached from a coinbase by following spent outputs, at most `depth` steps.
 
@@ -52,7 +52,7 @@ def sample_from_coinbase(
     the interval is entered. A young coinbase leads nowhere: with `at_least` > 1, coinbases are drawn until one reaches
     so many transactions.
     """
-    graph = _Graph.of(txs, start_block, end_block, directed=True)
+    graph = _Graph.of(txs, directed=True, **interval)
     rng = np.random.default_rng(seed)
     best = 0
     for start in _coinbases(txs, graph, rng, coinbase):
@@ -109,7 +109,7 @@ class Surroundings:
         keep_unexpanded: bool = False,
     ) -> Surroundings:
         """Arguments as in `sample_around`."""
-        graph = _Graph.of(txs, None, None, directed=False)
+        graph = _Graph.of(txs, directed=False)
         return cls(graph, Cutter.of(txs), depth, max_expanded, seed, keep_unexpanded)
 
     def ids(self, tx: int) -> IntArray:
@@ -132,7 +132,9 @@ class _Graph:
     seen: npt.NDArray[np.bool_]  # (T,) scratch space of a search, all False between two
 
     @classmethod
-    def of(cls, txs: Transactions, start_block: int | None, end_block: int | None, directed: bool) -> _Graph:
+    def of(
+        cls, txs: Transactions, directed: bool, start_block: int | None = None, end_block: int | None = None
+    ) -> _Graph:
         spent = txs.inputs["spent_output"].to_numpy()
         rows = spent >= 0
         parent = txs.outputs["tx"].to_numpy()[spent[rows]]

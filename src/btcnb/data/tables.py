@@ -114,6 +114,14 @@ def gate(
             require(
                 missing | ((values >= 0) & (values < np.inf)), values, source, where, "write finite numbers from 0 on"
             )
+        if kind == "id or name":
+            require(
+                ~pd.Series(values).isin(["", np.inf, -np.inf]).to_numpy(),
+                values,
+                source,
+                where,
+                "write a number or a name",
+            )
         low, high = RANGES.get(where) or RANGES.get(column) or (None, None)
         if low is not None and high is not None:
             low = UNKNOWN if unnumbered and column == "index" else low
@@ -196,8 +204,6 @@ def _cast(values: Any, kind: str) -> npt.NDArray[Any]:
             raise ValueError("only true and false are allowed")
         return series.to_numpy(dtype=bool)
     if kind == "id or name":
-        if series.isin(["", np.inf, -np.inf]).any():
-            raise ValueError("some are empty or infinite")
         return series.to_numpy()
     if kind.startswith("number"):
         if series.dtype.kind not in "iuf":
