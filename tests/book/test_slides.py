@@ -2,54 +2,35 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
+import pages
 import pytest
 
 from btcnb.build.project import Project
 from btcnb.build.slides import make_slides
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "_build" / "quick" / "html" / "notebooks" / "13_refinement.html"
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE = 120_000
-
-pytestmark = [
-    pytest.mark.book,
-    pytest.mark.skipif(not PAGE.exists(), reason="the book is not built: run `make book` first"),
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine: install the package `chromium`"),
-]
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Any:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+pytestmark = [*pages.needs_book, pages.needs_browser]
 
 
 @pytest.fixture(scope="module")
 def slides(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_slides(Project(ROOT), "13", target=tmp_path_factory.mktemp("slides") / "13.html")
+    return make_slides(Project(pages.ROOT), "13", target=tmp_path_factory.mktemp("slides") / "13.html")
 
 
 @pytest.mark.parametrize(("width", "height", "scheme"), [(1280, 720, "light"), (390, 800, "dark")])
-def test_through_all_slides_by_keyboard(chromium: Any, slides: Path, width: int, height: int, scheme: str) -> None:
+def test_through_all_slides_by_keyboard(browser: Any, slides: Path, width: int, height: int, scheme: str) -> None:
     faults: list[str] = []
-    context = chromium.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
     tab = context.new_page()
     tab.on("pageerror", lambda error: faults.append(str(error)))
     tab.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     tab.on(
         "request", lambda each: None if each.url.startswith(("file:", "data:", "blob:")) else faults.append(each.url)
     )
-    tab.goto(slides.as_uri(), wait_until="load", timeout=PATIENCE)
-    tab.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise", timeout=PATIENCE)
+    tab.goto(slides.as_uri(), wait_until="load", timeout=pages.PATIENCE)
+    tab.wait_for_function("window.MathJax && MathJax.startup && MathJax.startup.promise", timeout=pages.PATIENCE)
     number = tab.locator(".slide").count()
     assert number > 10
     assert tab.locator(".slide figure img").count() >= 4, "figures are slides"
@@ -73,9 +54,9 @@ def test_through_all_slides_by_keyboard(chromium: Any, slides: Path, width: int,
     context.close()
 
 
-def test_one_slide_a_printed_page(chromium: Any, slides: Path) -> None:
-    tab = chromium.new_page()
-    tab.goto(slides.as_uri(), wait_until="load", timeout=PATIENCE)
+def test_one_slide_a_printed_page(browser: Any, slides: Path) -> None:
+    tab = browser.new_page()
+    tab.goto(slides.as_uri(), wait_until="load", timeout=pages.PATIENCE)
     tab.emulate_media(media="print")
     shown = tab.evaluate("[...document.querySelectorAll('.slide')].map(s => getComputedStyle(s).display)")
     breaks = tab.evaluate("[...document.querySelectorAll('.slide')].map(s => getComputedStyle(s).breakAfter)")
