@@ -76,22 +76,6 @@ def test_the_epoch_is_picked_by_both_terms() -> None:
     assert steered.record["best_repulsion"] == pytest.approx(repulsion[best - 1])
 
 
-def test_both_terms_lower_the_learning_rate() -> None:
-    """With patience 0 every epoch that is not better halves the rate: history and rates agree."""
-    run = both(replace(SMALL, patience=0), mixes(31, 32))[1]
-    loss, rate = run.history["valid_loss"].to_numpy(), run.history["learning_rate"].to_numpy()
-    best = np.minimum.accumulate(loss)
-    for epoch in range(1, len(loss) - 1):
-        worse = loss[epoch] >= best[epoch - 1] * (1 - 1e-4)  # torch's own threshold
-        assert rate[epoch + 1] == (rate[epoch] / 2 if worse else rate[epoch])
-    assert rate[-1] < rate[0]
-
-
-def test_untrained_there_is_no_best_epoch() -> None:
-    run = both(replace(SMALL, epochs=0), mixes(31))[1]
-    assert run.record["best_epoch"] == 0 and math.isnan(run.record["best_repulsion"])
-
-
 def test_runs_on_other_coinjoins_have_another_mark() -> None:
     marks = {both(replace(SMALL, epochs=1), steering)[1].record["data"] for steering in (mixes(31), mixes(32))}
     assert len(marks) == 2

@@ -179,15 +179,16 @@ def test_checkpoints_hold_the_best_and_the_last(tmp_path):
         assert torch.equal(value, weights(last)[name])
 
 
-def test_a_failed_write_keeps_the_old_checkpoint(tmp_path, monkeypatch):
+@pytest.mark.parametrize("kind", [OSError, RuntimeError])  # torch's own, on a full disk
+def test_a_failed_write_keeps_the_old_checkpoint(tmp_path, monkeypatch, kind):
     save({"config": "first"}, tmp_path / "last.pt")
 
     def half(state, path):
         path.write_bytes(b"half")
-        raise OSError("disk full")
+        raise kind("disk full")
 
     monkeypatch.setattr(torch, "save", half)
-    with pytest.raises(DataError, match=r"cannot be written \(disk full\)"):
+    with pytest.raises(DataError, match=r"cannot be written \(disk full\).*make room"):
         save({"config": "second"}, tmp_path / "last.pt")
     monkeypatch.undo()
     assert load(tmp_path / "last.pt")["config"] == "first"
@@ -252,21 +253,6 @@ def test_a_joint_rotation_trains_on_the_graphs_side_by_side(objective):
     assert_same_run(joint, train(replace(SMALL, objective=objective), union, planted(seed=9), progress=False))
 
 
-def test_one_graph_is_the_same_in_every_rotation():
-    runs = [train(replace(SMALL, rotation=name), planted(), progress=False) for name in ("cycle", "one", "joint")]
-    assert_same_run(runs[0], runs[1])
-    assert_same_run(runs[0], runs[2])
-
-
-def test_address_graphs_side_by_side_are_prepared_first():
-    config = replace(SMALL, epochs=1, rotation="joint", landmarks=4, edge_features=True)
-    given = [address_graph(seed=seed) for seed in (1, 2)]
-    prepared = [prepare(graph, edge_features=True, landmarks=4) for graph in given]
-    assert_same_run(train(config, given, progress=False), train(config, prepared, progress=False))
-    with pytest.raises(DataError, match="training graph 2: unit"):
-        train(config, [prepared[0], prepare(given[1], edge_features=True, unit="satoshi")], progress=False)
-
-
 def test_robustness_reaches_the_training_and_the_validation_loss(monkeypatch):
     """One anchor, no dropout, a rate too small to move: each loss is (1 − e^{−q·paper's}) / q of the paper's."""
     monkeypatch.setattr(sys.modules["btcnb.learn.train"], "VALID_STEPS", 1)
@@ -278,16 +264,6 @@ def test_robustness_reaches_the_training_and_the_validation_loss(monkeypatch):
     for name in ("train_loss", "valid_loss"):
         assert paper[name][0] > 0
         assert robust[name][0] == pytest.approx(-np.expm1(-0.7 * paper[name][0]) / 0.7, rel=1e-5)
-
-
-def test_an_mlp_learns_the_same_whatever_the_edges():
-    x, edges, labels, _ = planted_arrays(seed=1)
-    config = replace(SMALL, encoder="mlp", dropout=0.0, epochs=3)
-    runs = [train(config, prepare_arrays(x, which, labels), progress=False) for which in (edges, edges[:, :0])]
-    for name, value in weights(runs[0]).items():
-        torch.testing.assert_close(value, weights(runs[1])[name], atol=1e-5, rtol=1e-4)
-    assert runs[0].history["train_loss"].to_numpy() == pytest.approx(runs[1].history["train_loss"], rel=1e-4)
-    assert runs[0].history["train_loss"][2] < runs[0].history["train_loss"][0]
 
 
 def coinjoin_graph(seed: int, inputs: int) -> CoinJoinGraph:
@@ -439,23 +415,6 @@ def test_a_checkpoint_whose_parts_do_not_fit_is_refused(tmp_path, spoil):
     save(state, tmp_path / "best.pt")
     with pytest.raises(DataError, match=r"best\.pt"):
         load_model(tmp_path)
-
-
-def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(tmp_path, monkeypatch):
-    def full(state, path):
-        path.write_bytes(b"half of it")
-        raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 3712 vs 3632")
-
-    monkeypatch.setattr(torch, "save", full)
-    with pytest.raises(DataError, match=r"checkpoint: cannot be written .*make room"):
-        train(SMALL, graphs(), directory=tmp_path, progress=False)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
-def test_resuming_in_a_folder_that_cannot_be_is_one_sentence(tmp_path, name):
-    with pytest.raises(DataError, match="cannot be written"):
-        train(SMALL, graphs(), directory=tmp_path / name, resume=True, progress=False)
 
 
 @pytest.mark.parametrize(
