@@ -77,13 +77,6 @@ def test_a_pack_says_what_its_tags_do_not(tmp_path):
     assert read_labels(tmp_path / "p.yaml")["label"].tolist() == ["L", "L"]
 
 
-def test_a_folder_of_both(tmp_path):
-    (tmp_path / "a.yaml").write_text("settings: {x: 1}\n")
-    (tmp_path / "b.yaml").write_text(PACK)
-    (tmp_path / "c.csv").write_text(CSV)
-    assert read_labels(tmp_path)["label"].tolist() == ["Pier", "Quay", "Boat, Inc.", "NA", "Ship"]
-
-
 def test_the_surest_label_counts_then_the_first(tmp_path):
     txs = chain(start_block=5).coinbase(A, 50 * BTC).pay(A, {B: 20 * BTC, C: 30 * BTC}).owners(me=A).build("mine")
     (tmp_path / "b.yaml").write_text(PACK)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-
 import pytest
 
 from btcnb.data import SCRIPT_TYPES
@@ -55,15 +53,6 @@ def test_a_folder_is_read_in_chain_order_with_previous_outputs_resolved(folder):
     assert txs.inputs["spent_transaction_hash"].iloc[[0, 2]].tolist() == [txid("far"), txid("out")]
     assert all(address.startswith("bc1q") for address in txs.addresses)
     assert {SCRIPT_TYPES[kind] for kind in txs.outputs["script_type"]} == {"witness_v0_keyhash"}
-
-
-def test_a_zip_and_single_files_read_the_same(folder, tmp_path):
-    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
-        for file in (folder / "Scanner").iterdir():
-            archive.write(file, f"Scanner/{file.name}")
-    assert read_dumplings(tmp_path / "d.zip").fingerprint() == read_dumplings(folder / "Scanner").fingerprint()
-    only = read_dumplings(folder / "Scanner" / "SamouraiPostMixTxs.txt")
-    assert only.transactions["hash"].tolist() == [txid("post")]
 
 
 def test_names_choose_files(folder):
@@ -166,13 +155,6 @@ def test_a_line_cut_short_is_named_even_when_it_is_the_first(tmp_path):
     (tmp_path / "WasabiPostMixTxs.txt").write_text(POST)
     with pytest.raises(DataError, match=r"WasabiCoinJoins\.txt, line 1: line: has 1 fields"):
         read_dumplings(tmp_path)
-
-
-def test_inputs_that_disagree_with_what_they_spend_are_refused(folder):
-    bad = MIX.replace("-0-40+", "-0-44+")
-    (folder / "Scanner" / "SamouraiCoinJoins.txt").write_text(bad)
-    with pytest.raises(DataError, match="states 44 satoshi, the output it spends holds 40"):
-        read_dumplings(folder)
 
 
 def test_blocks_that_spend_from_each_other_are_refused(tmp_path):

@@ -162,11 +162,6 @@ def test_small_chunks_equal_one_shot(tmp_path, monkeypatch):
         same(read_etl(write_etl(story(), tmp_path / f"small.{suffix}")), story())
 
 
-def test_overlapping_parts_count_once(tmp_path):
-    rows = records(story(), tmp_path)
-    same(read_etl(saved(rows[:4] + rows[2:], tmp_path / "twice.jsonl")), story())
-
-
 def bigquery(rows: list[dict]) -> list[dict]:
     """As BigQuery prints JSON: integers and numerics as text, times as text, block records in between."""
     for row in rows:

@@ -335,22 +335,6 @@ def test_a_coinbase_has_no_inputs_and_addresses_are_text():
             Transactions.checked(txs.transactions, txs.inputs, txs.outputs, odd)
 
 
-def test_a_sidecar_without_source_and_deep_json(tmp_path):
-    path = write_etl(story(), tmp_path / "t.jsonl")
-    sidecar = tmp_path / "t.jsonl.truth.json.gz"
-    content = json.loads(gzip.decompress(sidecar.read_bytes()))
-    del content["source"]
-    sidecar.write_bytes(gzip.compress(json.dumps(content).encode()))
-    assert read_etl(path).truth is not None
-    del content["addresses"]
-    sidecar.write_bytes(gzip.compress(json.dumps(content).encode()))
-    with pytest.raises(DataError, match="does not fit its transactions"):
-        read_etl(path)
-    (tmp_path / "deep.json").write_text('{"hash": ' + "[" * 100_000)
-    with pytest.raises(DataError, match="is broken or cut short"):
-        read_etl(tmp_path / "deep.json")
-
-
 @pytest.mark.parametrize("number", ["1e999999999", "0.9", "1.0", "true", '"1"', '" 1 "', "-2147483649", "NaN"])
 @pytest.mark.parametrize(
     "path", [(n, "tx", 0, name) for n in (0, 1) for name in ("version", "size", "vsize", "locktime")]

@@ -81,8 +81,3 @@ def test_the_batch_encoder_agrees_with_embit(network):
     ours = OUR_NETWORKS[{"test": "testnet4"}.get(network, network)]
     found, _ = addresses([bytes.fromhex(script) for script in scripts], ours)
     assert found.tolist() == [Script(bytes.fromhex(script)).address(NETWORKS[network]) for script in scripts]
-
-
-def test_no_scripts_no_addresses():
-    found, types = addresses([])
-    assert (len(found), len(types)) == (0, 0)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from tqdm import tqdm
 
@@ -13,7 +15,7 @@ from btcnb.data.readers import write_etl, write_release
 from btcnb.data.readers.files import path_of, replacing
 from btcnb.data.sources import ROLES, Source, load_graph, load_transactions
 from btcnb.data.tables import plain
-from btcnb.data.transactions import Transactions
+from btcnb.data.transactions import Truth
 from btcnb.errors import ParameterError
 
 OF_TRANSACTIONS = ("coinjoin", "change", "mechanism")
@@ -42,28 +44,25 @@ def write_simulation(size: str, seed: int, folder: str | Path, progress: bool | 
         for role in tqdm(ROLES, desc="roles", leave=False, disable=hidden):
             txs = load_transactions(source, role)
             write_etl(txs, part / "transactions" / f"{role}.parquet")
-            _addresses(txs).to_csv(part / "truth" / f"{role}_addresses.csv", index=False)
-            _transactions(txs).to_csv(part / "truth" / f"{role}_transactions.csv", index=False)
+            truth = cast(Truth, txs.truth)  # simulated transactions have it
+            _addresses(txs.addresses, truth).to_csv(part / "truth" / f"{role}_addresses.csv", index=False)
+            _transactions(txs.transactions, truth).to_csv(part / "truth" / f"{role}_transactions.csv", index=False)
             graphs[role] = load_graph(source, role)
         write_release(graphs, part / "release")
         (part / "README.md").write_text(template.format(size=size, seed=seed, version=__version__))
     return target
 
 
-def _addresses(txs: Transactions) -> pd.DataFrame:
+def _addresses(addresses: npt.NDArray[Any], truth: Truth) -> pd.DataFrame:
     """What is known about each address."""
-    known = {
-        field.name: getattr(txs.truth, field.name)
-        for field in fields(txs.truth)
-        if field.name not in (*OF_TRANSACTIONS, "entities")
-    }
-    names = {column: np.append(txs.truth.entities[column].to_numpy(dtype=object), "") for column in ("kind", "name")}
-    told = {column: values[txs.truth.owner] for column, values in names.items()}  # -1 is the empty one
-    return pd.DataFrame({"address": txs.addresses, "owner": known.pop("owner"), **told, **known})
+    known = {field.name: getattr(truth, field.name) for field in fields(truth)}
+    for name in (*OF_TRANSACTIONS, "entities"):
+        del known[name]
+    names = {column: np.append(truth.entities[column].to_numpy(dtype=object), "") for column in ("kind", "name")}
+    told = {column: values[truth.owner] for column, values in names.items()}  # -1 is the empty one
+    return pd.DataFrame({"address": addresses, "owner": known.pop("owner"), **told, **known})
 
 
-def _transactions(txs: Transactions) -> pd.DataFrame:
+def _transactions(transactions: pd.DataFrame, truth: Truth) -> pd.DataFrame:
     """What is known about each transaction."""
-    return pd.DataFrame(
-        {"hash": txs.transactions["hash"], **{name: getattr(txs.truth, name) for name in OF_TRANSACTIONS}}
-    )
+    return pd.DataFrame({"hash": transactions["hash"], **{name: getattr(truth, name) for name in OF_TRANSACTIONS}})

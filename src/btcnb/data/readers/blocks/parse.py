@@ -58,7 +58,8 @@ def parse(blocks: list[bytes], heads: list[Head]) -> Columns:
         try:
             count, at = _compact(data, at)
             first = len(into.id)
-            whole, reserved = [], []
+            whole: list[bytes] = []
+            reserved: list[bytes] = []
             for place in range(count):
                 behind, hashed, items = _transaction(data, at, place == 0, into)
                 into.block.append(number)
