@@ -1,4 +1,4 @@
-"""Compile the hot loops once, by running the rooms on a tiny simulated world; nothing but the compiled code is kept.
+"""Compile the hot loops once, by running the package on a tiny simulated world; nothing but the compiled code is kept.
 
 The installation calls it. Without it the first chapters of a fresh clone compile the same loops side by side.
 """

@@ -2,17 +2,21 @@
 
 numba keeps what it compiles beside each file and looks only at that file's own time stamp: a kernel that calls another
 file's kernel, or uses another file's constant, would go on running the old one. Here the folder itself is named after
-the content of every room of the package that compiles anything, so an edit in one of them compiles anew.
+the content of every sub-package that compiles anything, and of meanlink, so an edit in one of them compiles anew.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
+_FOUND = importlib.util.find_spec("meanlink")
+LIBRARY = Path(_FOUND.origin).parent if _FOUND and _FOUND.origin else None
+"""meanlink, whose kernels lie in the same folder; it stands beside the package and changes with it."""
 
 
 def settle() -> None:
@@ -40,7 +44,9 @@ def compiled_folder() -> Path | None:
 
 
 def _kernels() -> dict[str, bytes]:
-    """Path -> source of all files in the rooms that compile something: kernels call across files, and use constants."""
+    """Path -> source of all files that kernels may lie in: they call across files, and use constants."""
     sources = {path.relative_to(PACKAGE): path.read_bytes() for path in PACKAGE.rglob("*.py")}
-    rooms = {path.parts[0] for path, source in sources.items() if b"import njit" in source}
-    return {path.as_posix(): source for path, source in sources.items() if path.parts[0] in rooms}
+    folders = {path.parts[0] for path, source in sources.items() if b"import njit" in source}
+    found = {path.as_posix(): source for path, source in sources.items() if path.parts[0] in folders}
+    library = LIBRARY.rglob("*.py") if LIBRARY else ()
+    return found | {f"meanlink/{path.relative_to(LIBRARY).as_posix()}": path.read_bytes() for path in library}

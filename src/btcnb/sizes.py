@@ -14,8 +14,6 @@ from btcnb.errors import ParameterError
 from btcnb.store.reads import note_read
 
 TABLE = Path(__file__).with_name("sizes.yml")
-PRESETS = ("quick", "standard", "paper")
-"""Sizes that the whole book is built at; `tiny` is for tests."""
 
 
 @dataclass(frozen=True)

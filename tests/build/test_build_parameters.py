@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from minibook import MiniBook
 
 from btcnb.book.parameters import read_parameters
+from btcnb.build.cli import Preset
 from btcnb.build.notebooks import load_chapters
 from btcnb.build.presets import Setting, read_options, read_preset, resolve
 from btcnb.build.project import Project
 from btcnb.errors import ParameterError
-from btcnb.sizes import PRESETS
 
 KNOWN = {
     "03_graph": read_parameters("03_graph", "seed: int = 1  # the seed\nshare: float = 0.5  # a share (0, 1)\n"),
@@ -158,7 +159,7 @@ def test_the_list_of_chapters(book: MiniBook) -> None:
     assert "01_first" not in shown
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", get_args(Preset))
 def test_a_preset_names_only_what_chapters_know(preset: str) -> None:
     project = Project(Path(__file__).resolve().parents[2])
     known = {chapter.name: chapter.parameters for chapter in load_chapters(project)}

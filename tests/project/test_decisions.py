@@ -28,11 +28,11 @@ OTHERS: dict[str, Any] = {
     "recipe": learn.TrainConfig,
 }
 """Where the further fields of a function with open keywords are declared."""
-ROOMS = (change_votes, change_forest, moser, data, learn, cluster, theory, experiments)
+PLACES = (change_votes, change_forest, moser, data, learn, cluster, theory, experiments)
 
 
 def parameters(name: str) -> set[str]:
-    found = next(getattr(room, name) for room in ROOMS if hasattr(room, name))
+    found = next(getattr(place, name) for place in PLACES if hasattr(place, name))
     names = {item.name for item in fields(found)} if is_dataclass(found) else set(inspect.signature(found).parameters)
     return names | ({item.name for item in fields(OTHERS[name])} if name in OTHERS else set())
 

@@ -1,4 +1,4 @@
-"""The rooms of the package import one another in one direction only, and the check would notice if they did not."""
+"""Sub-packages import one another in one direction only, and the check would notice if they did not."""
 
 import shutil
 import subprocess
