@@ -26,9 +26,9 @@ from btcnb.build.pages import COLLAPSE, PIPELINE, fill, front
 from btcnb.build.project import Project, UsageError
 from btcnb.build.summary import VERDICTS, read_verdicts, readme_text, verdicts_of
 from btcnb.errors import DataError
-from btcnb.experiments.headlines import Headline, headlines
-from btcnb.paper.kinds import Chapter
-from btcnb.paper.scoreboard import OUTCOMES
+from btcnb.experiments.findings import findings
+from btcnb.paper.board import OUTCOMES
+from btcnb.paper.rules import Chapter
 
 THEORY, METHOD = "4 · Theory, with Appendices D.4 and F", "3 · Methodology"
 
@@ -149,7 +149,7 @@ TIMED = "10"
 def test_a_board_is_counted_by_outcome_and_importance() -> None:
     outcomes = ["partly", "reproduced", "reproduced", "not reproduced"]
     board = pd.DataFrame({"outcome": outcomes, "importance": ["high", "high", "low", "low"]})
-    found = summarise(board, [Headline("Why?", "Because.")])
+    found = summarise(board, [("Why?", "Because.")])
     assert [found.counts[name] for name in OUTCOMES] == [2, 0, 1, 1, 0] and found.claims == 4
     assert [found.important[name] for name in OUTCOMES] == [1, 0, 1, 0, 0]
     assert found.findings == (("Why?", "Because."),)
@@ -224,7 +224,7 @@ def test_the_first_page_links_every_chapter_and_every_page_around_them() -> None
 
 def test_the_readme_says_what_the_records_say() -> None:
     """`btcnb summary` writes the README; whoever commits records runs it."""
-    assert readme_text(Project(ROOT), headlines) == (ROOT / "README.md").read_text("utf-8")
+    assert readme_text(Project(ROOT), findings) == (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_claim_that_a_chapter_judges_has_a_recorded_verdict() -> None:

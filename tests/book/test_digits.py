@@ -5,7 +5,6 @@ import pytest
 from btcnb import book
 from btcnb.book import page
 from btcnb.digits import count, evidence, number, probability
-from btcnb.paper import words
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,6 @@ def test_numbers_in_any_format(value: float, form: str | None, said: str) -> Non
 )
 def test_numbers_that_decide(value: float, signed: bool, said: str) -> None:
     assert evidence(value, signed) == said
-    assert words.number(value, signed) == said
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from btcnb.book.figures import SMALLEST, draw_confusion, draw_verdicts, figure_svg
-from btcnb.paper.scoreboard import OUTCOMES
+from btcnb.paper.board import OUTCOMES
 
 
 @pytest.fixture(autouse=True)

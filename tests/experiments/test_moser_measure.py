@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from btcnb.experiments import tables_of_moser as tables
 from btcnb.experiments.change_forest import ForestConfig
 from btcnb.experiments.moser import CONFUSED
 from btcnb.experiments.recipe import Job
-from btcnb.paper.kinds import AllOf, Beyond, Compare, Equivalent, NotWorse, Rule
+from btcnb.paper.rules import parts
 
 SEED = 1
 
@@ -33,14 +34,10 @@ def record() -> Iterator[dict[str, object]]:
         yield dict(moser_measure.moser(job))
 
 
-def metrics(rule: Rule) -> set[str]:
+def metrics(rule: Any) -> set[str]:
     """Metrics of the grid `moser` that a rule looks at."""
-    if isinstance(rule, AllOf):
-        return set().union(*(metrics(part) for part in rule.parts))
-    if isinstance(rule, Beyond):
-        return {rule.metric} if rule.place.grid == "moser" else set()
-    assert isinstance(rule, Compare | Equivalent | NotWorse)
-    return {*rule.pair.metrics, *rule.pair.other_metrics} if rule.pair.place.grid == "moser" else set()
+    terms = [term for part in parts(rule) for group in part.groups() for term in group if part.grid == "moser"]
+    return {name for term in terms for name in (term.metric, term.less) if name}
 
 
 def test_every_number_that_a_rule_looks_at_is_measured(record: dict[str, object]) -> None:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from btcnb import paper
+from btcnb.experiments.records import newest
 from btcnb.experiments.tables_of_entity import (
     clusterings,
     dial,
@@ -17,7 +18,6 @@ from btcnb.experiments.tables_of_entity import (
     printed,
     table_two,
 )
-from btcnb.experiments.tables_of_sweeps import newest
 
 NOTHING = newest(None)
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from btcnb.experiments import tables_of_mixing as tables
-from btcnb.experiments.tables_of_sweeps import newest
+from btcnb.experiments.records import newest
 
 EMPTY = newest(None)
 

@@ -26,9 +26,9 @@ from btcnb.data import (
     write_release,
 )
 from btcnb.errors import DataError, ParameterError
-from btcnb.experiments.choosing import choose, tidy
 from btcnb.experiments.encoder import SHIPPED, SHIPPED_BY, Making, read_encoder, write_encoder
 from btcnb.experiments.refine import Refiner, refined
+from btcnb.experiments.selection import by_factors, choose
 from btcnb.experiments.tool.drawing import condensed
 from btcnb.experiments.tool.report import most_concerned, report
 from btcnb.experiments.tool.run import Outcome, Request, chosen, refine_source
@@ -268,7 +268,7 @@ def test_the_encoder_of_the_package_is_small_and_is_what_its_constant_says() -> 
 def test_what_ships_is_what_the_validation_worlds_chose() -> None:
     """The records of the validation worlds choose a recipe by a rule fixed before they were run; the package has it."""
     records = pd.read_json(ROOT / "results" / "sweeps" / "refinement_valid.jsonl", lines=True)
-    best = choose(tidy(records))
+    best = choose(by_factors(records))
     changes = {"paper": {}, "common": {"supervision": ("common_input",)}, "robust": {"robustness": 0.7}}
     assert SHIPPED_BY.changes == changes[best.encoder]
     refiner = Refiner(best.units, "fixed", float(best.cut[3:])) if best.cut.startswith("at.") else None

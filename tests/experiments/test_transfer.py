@@ -15,8 +15,8 @@ from btcnb.experiments.measures import measure
 from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep.grids import read_grid
 from btcnb.experiments.transfer import encoder_of, in_one_row
-from btcnb.paper.kinds import places
-from btcnb.paper.questions import questions
+from btcnb.paper.claims import questions
+from btcnb.paper.rules import places
 
 ROOT = Path(__file__).parents[2]
 TINY = recipe(Source(size="tiny", seed=3), 3)

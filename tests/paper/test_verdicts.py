@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from btcnb import paper
-from btcnb.paper.scoreboard import scoreboard
+from btcnb.paper.board import scoreboard
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,18 +14,15 @@ import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from btcnb.book.interactive import show_interactive
 from btcnb.book.page import MARKS, inline_html, inline_myst, show
 from btcnb.errors import DataError
+from btcnb.paper.board import CONSTRUCTED, ELSEWHERE, OUTCOMES, SECTIONS
 from btcnb.paper.claims import DATA, IMPORTANCE
-from btcnb.paper.scoreboard import CONSTRUCTED, ELSEWHERE, OUTCOMES, SECTIONS
-
-if TYPE_CHECKING:
-    from btcnb.experiments.headlines import Headline
 
 FILTERS = {
     "section": ("section", (*SECTIONS, ELSEWHERE)),
@@ -62,7 +59,7 @@ def _linked(line: str) -> str:
 def board_html(board: pd.DataFrame, pages: Mapping[str, str]) -> str:
     """The whole table, its filters above it.
 
-    board: as `btcnb.paper.scoreboard.scoreboard` gives it
+    board: as `btcnb.paper.board.scoreboard` gives it
     pages: a chapter's number -> its page, as seen from the page that shows the board; others are not linked
     """
     lines = [{str(key): value for key, value in line.items()} for line in board.to_dict("records")]
@@ -146,13 +143,13 @@ class Summary:
         return {**asdict(self), "findings": [list(each) for each in self.findings]}
 
 
-def summarise(board: pd.DataFrame, found: Sequence[Headline]) -> Summary:
+def summarise(board: pd.DataFrame, found: Sequence[tuple[str, str]]) -> Summary:
     """The summary of a scoreboard and of the findings."""
     counts, important = (
         {name: int((outcomes == name).sum()) for name in ICONS}
         for outcomes in (board["outcome"], board.loc[board["importance"] == "high", "outcome"])
     )
-    return Summary(counts, important, tuple((each.question, each.finding) for each in found))
+    return Summary(counts, important, tuple(found))
 
 
 def read_summary(records: Sequence[Mapping[str, Any]]) -> Summary | None:

@@ -32,7 +32,7 @@ from btcnb.data.intervals import subsidy
 from btcnb.data.judging.links import marked
 from btcnb.data.judging.owners import against_owners
 from btcnb.paper import claims, judge
-from btcnb.paper.kinds import Value
+from btcnb.paper.rules import Value
 
 BTC = 10**8
 BY_CHANCE = 0.025  # a 95 % interval lies wholly on a given side of a true 0

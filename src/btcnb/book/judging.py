@@ -7,20 +7,16 @@ it is shown beside the look, read from the records, so that no two pages judge o
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
 
 from btcnb.book.page import MARKS, Verdict, show_table, show_verdicts, verdicts
 from btcnb.book.reading import sweep
 from btcnb.errors import ParameterError
-from btcnb.paper.claims import Claim, claim
-from btcnb.paper.kinds import Chapter
-from btcnb.paper.questions import Answer, answer, questions
-from btcnb.paper.rules import UNTESTED, judge
+from btcnb.paper.claims import Claim, Question, answer, claim, questions
+from btcnb.paper.rules import Chapter
+from btcnb.paper.verdicts import UNTESTED, Frames, Judgement, judge
 
-Frames = Callable[[str], "pd.DataFrame | None"]
 BY_CONSTRUCTION = "true by construction, so no evidence"
 _ANSWERS = {"yes": "✔ **yes**", "in part": "◐ **in part**", "no": "✘ **no**", UNTESTED: f"– **{UNTESTED}**"}
 _PAIRED = "Differences are paired by seed; intervals are 95 %, by Student's t."
@@ -62,7 +58,7 @@ def judged(ids: Iterable[str], frames: Frames | None = None) -> list[Verdict]:
     return items
 
 
-def answered(chapter: str, frames: Frames | None = None) -> list[Answer]:
+def answered(chapter: str, frames: Frames | None = None) -> list[tuple[Question, str, Judgement]]:
     """Answer the questions of a chapter on the records of the sweeps, and show them with their rules folded below.
 
     They are no claims of the paper, so they do not go to the scoreboard.
@@ -70,14 +66,14 @@ def answered(chapter: str, frames: Frames | None = None) -> list[Answer]:
     frames: gives the records of a grid; `results/sweeps` if left out
     """
     read = frames or functools.cache(sweep)
-    found = [answer(each, read) for each in questions(chapter)]
+    found = [(each, *answer(each, read)) for each in questions(chapter)]
     show_verdicts(
         ["id", "question", "answer", "evidence"],
-        [[a.question.id, a.question.question, _ANSWERS[a.answer], a.judgement.evidence] for a in found],
+        [[asked.id, asked.question, _ANSWERS[said], why.evidence] for asked, said, why in found],
     )
     _show_rules(
         ["id", "rule", "written"],
-        [[a.question.id, a.judgement.rule_text, a.question.decided.isoformat()] for a in found],
+        [[asked.id, why.rule_text, asked.decided.isoformat()] for asked, _, why in found],
         "What holds in part is answered *in part*, everything else *no*.",
     )
     return found

@@ -319,13 +319,13 @@ def summary(
     """Write what README and first page say about the results."""
     from btcnb.build.project import Project, find_project, write_atomically
     from btcnb.build.summary import README, VERDICTS, readme_text, verdicts_text
-    from btcnb.experiments.headlines import headlines
+    from btcnb.experiments.findings import findings
 
     project = find_project() if context.obj is None else Project(context.obj.resolve())
     made: dict[str, Callable[[], str]] = {}
     if not check:  # whether a build agrees with the committed verdicts is a question for the built book
         made[VERDICTS] = lambda: verdicts_text(project, project.output(preset))
-    made[README] = lambda: readme_text(project, headlines)
+    made[README] = lambda: readme_text(project, findings)
     stale = []
     for name, make in made.items():
         path, text = project.root / name, make()

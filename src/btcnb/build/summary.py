@@ -19,18 +19,18 @@ from btcnb.book.board import Summary, readme_block, summarise
 from btcnb.book.reading import recorded_verdicts, sweep
 from btcnb.build.project import Output, Project, UsageError
 from btcnb.errors import DataError
+from btcnb.paper.board import OUTCOMES, of_chapter, scoreboard
 from btcnb.paper.claims import claims
-from btcnb.paper.kinds import Chapter
-from btcnb.paper.scoreboard import OUTCOMES, of_chapter, scoreboard
+from btcnb.paper.rules import Chapter
 
 if TYPE_CHECKING:
-    from btcnb.experiments.headlines import Headline, Read
+    from btcnb.experiments.findings import Finding, Read
 
 VERDICTS, README = "results/verdicts.csv", "README.md"
 START, END = "<!-- summary: `btcnb summary` writes this -->", "<!-- end of the summary -->"
 _COLUMNS = ("id", "chapter", "verdict")
-Findings: TypeAlias = "Callable[[Read], Sequence[Headline]]"
-"""`btcnb.experiments.headlines.headlines`, handed in by the command line: nothing else imports experiments."""
+Findings: TypeAlias = "Callable[[Read], Sequence[Finding]]"
+"""`btcnb.experiments.findings.findings`, handed in by the command line: nothing else imports experiments."""
 _BLOCK = re.compile(f"{re.escape(START)}\n.*?{re.escape(END)}", re.DOTALL)
 
 

@@ -50,7 +50,7 @@ class Making:
 
 SHIPPED_BY = Making(changes={"robustness": 0.7}, refiner=Refiner("inputs", "fixed", 0.05))
 """The one place that says how the encoder of the package is made; `btcnb encoder` takes it from here. It is the recipe
-that the records of the validation worlds choose (`choosing.choose`, chapter 13); a test holds the two together."""
+that the records of the validation worlds choose (`selection.choose`, chapter 13); a test holds the two together."""
 
 
 @configuration

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 import numpy as np
 import pandas as pd
 
-from btcnb.experiments.choosing import mean_interval
 from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES
-from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
+from btcnb.experiments.records import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
-from btcnb.paper.records import FEWEST_SEEDS
-from btcnb.paper.statistics import estimate
+from btcnb.paper.stats import FEWEST_SEEDS, estimate
 
 SCORES = ("TP", "FP", "FN", "TN", "bACC", "F1")
 TABLE_ROW = "trained 1"
@@ -79,7 +78,7 @@ def dial(frame: pd.DataFrame, first: str, second: str, encoder: str = "trained")
     for disorder in DISORDERS:
         row = f"{encoder} {disorder:g}"
         gap = (by_seed(frame, row, first) - by_seed(frame, row, second)).dropna()
-        lines.append((disorder, *mean_interval(gap.to_numpy()), len(gap)))
+        lines.append((disorder, *astuple(estimate(gap.to_numpy()))))
     return pd.DataFrame(lines, columns=["disorder", "mean", "low", "high", "worlds"])
 
 
@@ -88,7 +87,7 @@ def levels(frame: pd.DataFrame, metric: str, encoder: str = "trained") -> pd.Dat
     lines = []
     for disorder in DISORDERS:
         values = by_seed(frame, f"{encoder} {disorder:g}", metric)
-        lines.append((disorder, *mean_interval(values.to_numpy()), len(values)))
+        lines.append((disorder, *astuple(estimate(values.to_numpy()))))
     return pd.DataFrame(lines, columns=["disorder", "mean", "low", "high", "worlds"])
 
 

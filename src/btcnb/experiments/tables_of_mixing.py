@@ -12,10 +12,9 @@ import pandas as pd
 from btcnb.data import Transactions
 from btcnb.experiments.coinjoin import LEVELS, PROTOCOLS, Drawn, Mix
 from btcnb.experiments.local import PAPER_LINKAGES
-from btcnb.experiments.tables_of_sweeps import NONE, NOT_RUN, by_seed
+from btcnb.experiments.records import NONE, NOT_RUN, by_seed
 from btcnb.paper import table as paper_table
-from btcnb.paper.records import FEWEST_SEEDS
-from btcnb.paper.statistics import estimate
+from btcnb.paper.stats import FEWEST_SEEDS, estimate
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import pandas as pd
 
 from btcnb import gates
 from btcnb.data.change_votes import HEURISTICS, UNIVERSAL, published_votes
-from btcnb.experiments.tables_of_sweeps import by_seed, newest
+from btcnb.experiments.records import by_seed, newest
 from btcnb.paper import table as paper_table
 from btcnb.paper import value as paper_value
 

@@ -7,10 +7,10 @@ no chapter types a number of the paper. `claims.yml` holds the claims; `judge` c
 """
 
 from btcnb.paper.checks import balanced_accuracy, disagreements, macro_f1
-from btcnb.paper.claims import claim, claims
-from btcnb.paper.rules import judge
+from btcnb.paper.claims import claim, claims, paper_words
 from btcnb.paper.tables import table, tables, value
-from btcnb.paper.words import paper_words, rule_words
+from btcnb.paper.verdicts import judge
+from btcnb.paper.words import rule_words
 
 __all__ = [
     "balanced_accuracy",

@@ -1,50 +1,23 @@
-"""Rules and the paper's numbers in words, for a page."""
+"""Rules, the paper's numbers and estimates in words, for a page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from btcnb import gates
 from btcnb.digits import evidence
 from btcnb.digits import number as plain
-from btcnb.paper.claims import Claim, lookup
-from btcnb.paper.kinds import (
-    AllOf,
-    Best,
-    Beyond,
-    Chapter,
-    Compare,
-    Cost,
-    Definition,
-    Equivalent,
-    Every,
-    Later,
-    Mixed,
-    NotWorse,
-    Ordered,
-    Pair,
-    Place,
-    Rule,
-    Share,
-    Slope,
-    Spread,
-    Value,
-)
 
-_UNITS = {"peak_mb": " MB", "seconds": " s"}
+if TYPE_CHECKING:
+    from btcnb.paper.rules import Contrast
+    from btcnb.paper.stats import Estimate
+
 _DIGITS = dict.fromkeys(["DP", "NMI", "ARI"], ".3f")
 _DIGITS |= dict.fromkeys(["TP", "FP", "FN", "TN", "TN_hard_negatives", "bACC", "F1"], ".1f")
-
 MOST_NAMES = 6
 """Longer lists of rows are counted, not read out."""
-
-
-def number(value: float, signed: bool = False) -> str:
-    """As `btcnb.digits.evidence` writes it."""
-    return evidence(value, signed)
 
 
 def alike(values: Sequence[float], signed: bool = False, column: str = "") -> list[str]:
@@ -54,14 +27,15 @@ def alike(values: Sequence[float], signed: bool = False, column: str = "") -> li
     """
     digits = _DIGITS.get(column, ".1f")
     if column not in _DIGITS and not 10 <= max((abs(value) for value in values), default=0) < 999.5:
-        return [number(value, signed) for value in values]
+        return [evidence(value, signed) for value in values]
     form = f"{{:{'+' * signed}{digits}}}"
     return ["nan" if value != value else plain(value, form).replace("-", "−") for value in values]
 
 
-def measured(metric: str, value: float) -> str:
-    """A metric's value with its unit, where the metric's name tells one: `peak_mb.train`."""
-    return f"{number(value)}{_UNITS.get(metric.split('.')[0], '')}"
+def shown(found: Estimate, signed: bool = True) -> str:
+    """`+0.031 (+0.012 to +0.050)`: mean and interval."""
+    mean, low, high = alike([found.mean, found.low, found.high], signed)
+    return f"{mean} ({low} to {high})"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -69,157 +43,109 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def rows(places: Sequence[Place], home: str) -> str:
-    """Rows by name; those of another grid than `home` say so."""
-    if len(places) > MOST_NAMES:
-        return f"{len(places)} rows ({places[0].row} … {places[-1].row})"
-    return listed([f"“{place.row}”" + (f" ({place.grid})" if place.grid != home else "") for place in places])
+def rule_words(rule: Any) -> str:
+    """What the rule asks for, and what makes it *partly*."""
+    if rule.kind == "chapter":
+        return f"Chapter {rule.chapter} judges it by its own code."
+    if rule.kind == "definition":
+        return f"Not judged: {rule.reason}."
+    if rule.kind == "all_of":
+        said = " ".join(f"({i}) {_asked(part)}" for i, part in enumerate(rule.parts, 1))
+        return f"All of these; partly if some hold, or hold partly. {said}"
+    return _asked(rule)
 
 
-def difference(pair: Pair) -> str:
-    """`“gat” minus “untrained” in NMI and ARI`, or `lambda.ari minus heuristics.ari of “paper 1”`."""
-    first, other = rows([pair.place], pair.place.grid), rows([pair.other], pair.place.grid)
-    if pair.metrics == pair.other_metrics:
-        return f"{first} minus {other} in {listed(pair.metrics)}"
-    if pair.place == pair.other:
-        both = [f"{mine} minus {theirs}" for mine, theirs in zip(pair.metrics, pair.other_metrics, strict=True)]
-        return f"{listed(both)} of {first}"
-    return f"{listed(pair.metrics)} of {first} minus {listed(pair.other_metrics)} of {other}"
-
-
-def sides(pair: Pair, metric: str) -> str:
-    """What is subtracted from what: two rows, or two metrics of one row."""
-    if pair.place == pair.other:
-        return f"{metric} minus {pair.other_metrics[pair.metrics.index(metric)]}"
-    return f"“{pair.place.row}” minus “{pair.other.row}”"
-
-
-def rule_words(rule: Rule) -> str:
-    """What the rule asks for, and what makes it *partly*, in a sentence or two."""
-    match gates.instance("rule", rule, get_args(Rule)):
-        case AllOf(parts):
-            said = " ".join(f"({i}) {_record_words(part)}" for i, part in enumerate(parts, 1))
-            return f"All of these; partly if some hold, or hold partly. {said}"
-        case Chapter(chapter, _):
-            return f"Chapter {chapter} judges it by its own code."
-        case Later(plan):
-            return f"To be judged in a later chapter: {plan}."
-        case Definition(reason):
-            return f"Not judged: {reason}."
-    words = _record_words(rule)
-    return words[0].upper() + words[1:] if words[0].isalpha() else words
-
-
-def _record_words(rule: Rule) -> str:
-    """One rule on records, as part of a list."""
-    words, partly = _asked(rule)
-    pair = rule.pair if isinstance(rule, Compare | Equivalent | NotWorse | Spread) else None
-    pairs = rule.pairs if isinstance(rule, Every | Mixed) else ()
-    where = pair.where if pair else pairs[0].where if pairs else getattr(rule, "where", ())
-    only = f", where {listed([f'{column} is {value}' for column, value in where])}" if where else ""
-    return f"{words}{only}; partly: {partly}." if partly else f"{words}{only}."
-
-
-def _asked(rule: Rule) -> tuple[str, str]:
-    """What makes a rule on records reproduced, and what makes it partly so (nothing, if empty)."""
-    match rule:
-        case Compare(pair, sign, average):
-            several = len(pair.metrics) > 1
-            side = "above" if sign > 0 else "below"
-            more = f", by {average:g} or more on average" if average else ""
-            partly = "right sign in one metric at least" if several else "right sign, but the interval holds 0"
-            return f"{difference(pair)}: {side} 0 with the whole interval{more}", partly
-        case Equivalent(pair, within):
-            return f"{difference(pair)}: the whole interval within ±{within:g}", "the mean is" + _of_several(
-                pair.metrics
-            )
-        case NotWorse(pair, within):
-            words = f"{difference(pair)}: the whole interval above −{within:g}"
-            return words, "the mean is" + _of_several(pair.metrics)
-        case Spread(pair, sign):
-            first, other = rows([pair.place], pair.place.grid), rows([pair.other], pair.place.grid)
-            size = "larger" if sign > 0 else "smaller"
-            words = f"standard deviation of {pair.metrics[0]} over seeds {size} for {first} than for {other}"
-            return f"{words} (Pitman and Morgan's test, p < 0.05)", f"{size}, but not significantly"
-        case Every(pairs, sign, average):
-            side = "above" if sign > 0 else "below"
-            more = f", by {average:g} or more on average" if average else ""
+def _asked(rule: Any) -> str:
+    if rule.kind == "contrast":
+        return _contrast(rule)
+    metrics = listed(getattr(rule, "metrics", ()) or (rule.metric,))
+    match rule.kind:
+        case "spread":
+            size = "larger" if rule.sign > 0 else "smaller"
             return (
-                f"{_all_pairs(pairs)}: every one {side} 0 with its whole interval{more}",
-                "more than half of them are",
+                f"standard deviation of {metrics} over seeds {size} for “{rule.row}” than for “{rule.against}” (Pitman "
+                f"and Morgan's test, p < 0.05); partly: {size}, but not significantly."
             )
-        case Mixed(pairs):
-            words = f"{_all_pairs(pairs)}: no metric in which all go one way with their whole intervals"
-            return words, "that holds for some metrics only"
-    return _asked_of_rows(rule)
-
-
-def _asked_of_rows(rule: Rule) -> tuple[str, str]:
-    match rule:
-        case Value(place, metrics, _, within, _):
-            words = f"mean {listed(metrics)} of {rows([place], place.grid)} within {within:g} of the printed value"
-            return words, "one of them is" if len(metrics) > 1 else ""
-        case Ordered(places, metric, sign, _):
-            way = "rises" if sign > 0 else "falls"
-            words = f"{metric} {way} from each of {rows(places, places[0].grid)} to the next, with whole intervals"
-            return words, "the slope over their order has that sign, with its whole interval"
-        case Slope(places, _, metric, sign, _):
-            side = "above" if sign > 0 else "below"
-            words = f"slope of {metric} over {rows(places, places[0].grid)}: {side} 0 with its whole interval"
-            return words, "right sign"
-        case Best(places, among, metric, sign, _):
-            extreme = "highest" if sign > 0 else "lowest"
-            rest = rows(among, places[0].grid) if among else "all other rows"
-            whose = (
-                f"of {rows(places, places[0].grid)}"
-                if len(places) == 1
-                else f"of one of {rows(places, places[0].grid)}"
-            )
-            words = f"the {extreme} mean {metric} is that {whose}, before {rest}, and clear of the next one's"
-            return words, f"{extreme}, but not clearly"
-        case Beyond(place, metric, value, sign, _):
-            side = "above" if sign > 0 else "below"
+        case "mixed":
+            pairs = listed([f"“{first}” minus “{other}”" for first, other in rule.pairs])
+            return f"{pairs}: no metric of {metrics} in which all clearly go one way; partly: that holds for some."
+        case "value":
+            partly = "; partly: one of them is" if len(rule.metrics) > 1 else ""
+            return f"mean {metrics} of “{rule.row}” within {rule.within:g} of the printed value{partly}."
+        case "ordered":
             return (
-                f"{metric} of {rows([place], place.grid)} {side} {value:g} with its whole interval",
-                f"the mean is {side}",
+                f"{metrics} {rule.direction} from each of {_rows(rule.rows)} to the next, with whole intervals; "
+                "partly: the slope over their order has that sign, with its whole interval."
             )
-        case Cost(place, metrics, at_most, _):
-            return f"none of {listed(metrics)} of {rows([place], place.grid)} above {at_most:,g}, in any run", ""
-        case Share(place, start, end, metrics, at_least, _):
-            words = (
-                f"{rows([place], place.grid)} has reached {100 * at_least:g} % of the gain from “{start.row}” to "
-                f"“{end.row}” in {listed(metrics)}, with the whole interval"
+        case "best":
+            extreme = "highest" if rule.direction == "max" else "lowest"
+            rest = "all other rows" if rule.among == "all" else _rows([r for r in rule.among if r not in rule.rows])
+            one = "one of " if len(rule.rows) > 1 else ""
+            return (
+                f"the {extreme} mean {metrics} is that of {one}{_rows(rule.rows)}, before {rest}, and clear of the "
+                f"next one's; partly: {extreme}, but not clearly."
             )
-            return words, "the mean has" + _of_several(metrics)
-    raise TypeError(type(rule))  # pragma: no cover: the kinds above are all that are judged on records
+        case "cost":
+            return f"none of {metrics} of “{rule.row}” above {rule.at_most:,g}, in any run."
+    return (
+        f"“{rule.row}” has reached {100 * rule.at_least:g} % of the gain from “{rule.start}” to “{rule.end}” in "
+        f"{metrics}, with the whole interval; partly: the mean has{_of_several(rule.metrics)}."
+    )
+
+
+def _contrast(rule: Contrast) -> str:
+    metrics, several = listed(rule.metrics), _of_several(rule.metrics)
+    partly = f"the mean is{several}"
+    if rule.x:
+        asked = f"slope of {metrics} over {_rows(rule.rows)}"
+    elif rule.others:
+        asked, partly = f"{metrics} of “{rule.row}” minus those of {_names(rule.others)}", "more than half of them are"
+    elif rule.several:
+        if rule.pairs:
+            asked = listed([f"{_row(first)} minus {_row(other)}" for first, other in rule.pairs])
+        else:
+            against = rule.against if isinstance(rule.against, tuple) else ()
+            asked = f"each of {_rows(rule.rows)} minus each of {_rows(against)}"
+        asked, partly = f"{asked} in {metrics}", "more than half of them are"
+    else:
+        (terms,) = rule.groups()
+        other = terms[0].other
+        if other is None:
+            asked = f"{metrics} of {_row(rule.row)}"
+        elif other == terms[0].place:
+            asked = f"{listed([f'{term.metric} minus {term.less}' for term in terms])} of {_row(rule.row)}"
+        else:
+            theirs = listed([term.less for term in terms])
+            away = f" ({other.grid})" if other.grid != rule.grid else ""
+            asked = f"{_row(rule.row)} minus “{other.row}”{away} in {metrics}"
+            asked += f" against {theirs}" if theirs != metrics else ""
+    bound = f"within ±{rule.within:g}" if rule.within is not None else ""
+    bound = bound or (f"above {rule.above:g}" if rule.above is not None else f"below {rule.below:g}").replace("-", "−")
+    more = f", by {rule.average:g} or more on average" if rule.average else ""
+    return f"{asked}: {bound} with the whole interval{more}; partly: {partly}."
 
 
 def _of_several(metrics: Sequence[str]) -> str:
     return " in one metric at least" if len(metrics) > 1 else ""
 
 
-def _all_pairs(pairs: Sequence[Pair]) -> str:
-    home = pairs[0].place.grid
-    first, others = (list(dict.fromkeys(places)) for places in ([p.place for p in pairs], [p.other for p in pairs]))
-    metrics = listed(pairs[0].metrics)
-    if all(pair.place == pair.other for pair in pairs):
-        heads = [pair.other_metrics[0].rpartition(".")[0] for pair in pairs]
-        named = listed(heads) if len(heads) <= MOST_NAMES else f"{len(heads)} others ({heads[0]} … {heads[-1]})"
-        return f"{metrics} of {rows(first, home)} minus those of {named}"
-    if len(first) * len(others) == len(pairs):
-        return f"each of {rows(first, home)} minus each of {rows(others, home)} in {metrics}"
-    both = [f"“{pair.place.row}” minus “{pair.other.row}”" for pair in pairs]
-    return f"{listed(both)} in {metrics}"
+def _row(row: Any) -> str:
+    return f"“{row}”" if isinstance(row, str) else f"“{row.row}” ({row.grid})"
 
 
-def paper_words(claim: Claim) -> str:
-    """The paper's numbers, as printed: `NMI 0.642, ARI 0.289`; several rows of a table are separated by semicolons."""
-    quoted = gates.instance("claim", claim, Claim).paper
-    if isinstance(quoted, str):
-        return quoted
+def _rows(rows: Sequence[Any]) -> str:
+    names = [_row(row) for row in rows]
+    return listed(names) if len(names) <= MOST_NAMES else f"{len(names)} rows ({names[0]} … {names[-1]})"
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= MOST_NAMES else f"{len(names)} others ({names[0]} … {names[-1]})"
+
+
+def cells_words(frames: Sequence[pd.DataFrame]) -> str:
+    """Cells of the paper's tables as printed: `NMI 0.642, ARI 0.289`; several rows are separated by semicolons."""
     found = []
-    for reference in quoted:
-        frame = lookup(reference)
+    for frame in frames:
         if len(frame) > 1:
             found += [_cell(name, ", ".join(_printed(value, name) for value in frame[name])) for name in frame.columns]
         else:

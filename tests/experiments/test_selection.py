@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from btcnb.errors import DataError
-from btcnb.experiments.choosing import (
+from btcnb.experiments.selection import (
     NOTHING,
     PAPER,
     Candidate,
     best_fixed,
+    by_factors,
     candidates,
     choose,
-    dial,
     difference,
     hindsight,
-    mean_interval,
-    pays_from,
-    pays_words,
     ranking,
-    tidy,
+    scores,
 )
 
 
@@ -37,7 +32,7 @@ def records(*rows: tuple[str, int, float, float, float, int, int]) -> pd.DataFra
         "lambda.clusters",
         "twice.local.clusters",
     ]
-    return tidy(pd.DataFrame(rows, columns=names).assign(**{"heuristics.clusters": 5}))
+    return by_factors(pd.DataFrame(rows, columns=names).assign(**{"heuristics.clusters": 5}))
 
 
 TWO_WORLDS = records(
@@ -86,15 +81,8 @@ def test_differences_are_paired_by_world() -> None:
     assert table["worlds"].tolist() == [2, 2]
 
 
-def test_intervals_are_students() -> None:
-    values = np.array([0.1, 0.2, 0.4, 0.3, 0.9])
-    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert mean_interval(values) == pytest.approx((values.mean(), expected.low, expected.high))
-    assert np.isnan(mean_interval([1.0])[1:]).all() and mean_interval([1.0])[0] == 1.0
-
-
-def test_the_dial_gives_a_mean_for_each_disorder() -> None:
-    assert dial(TWO_WORLDS, Candidate())["mean"].tolist() == pytest.approx([0.6, 0.2])
+def test_scores_stand_by_world_and_disorder() -> None:
+    assert scores(TWO_WORLDS, Candidate()).mean().tolist() == pytest.approx([0.6, 0.2])
 
 
 def test_what_was_not_recorded_is_named() -> None:
@@ -104,25 +92,11 @@ def test_what_was_not_recorded_is_named() -> None:
         choose(TWO_WORLDS, "robust")
 
 
-def steps(*rows: tuple[float, float, float, float]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high"])
-
-
-def test_where_it_begins_to_pay() -> None:
-    rising = steps((0, -0.1, -0.2, 0.0), (1, 0.1, -0.1, 0.3), (2, 0.2, 0.1, 0.3), (3, 0.3, 0.2, 0.4))
-    assert pays_from(rising) == 2 and pays_words(rising) == "pays clearly from disorder 2 on"
-    assert pays_from(rising.assign(low=0.01)) == 0
-    broken = steps((0, 0.2, 0.1, 0.3), (1, 0.1, -0.1, 0.3))  # what ends before the end of the dial does not count
-    assert pays_from(broken) is None and pays_words(broken) == "is ahead in the mean, never clearly"
-    worse = steps((0, -0.2, -0.3, -0.1), (1, 0.1, -0.1, 0.3))
-    assert pays_words(worse) == "pays clearly nowhere on the dial"
-
-
 def test_failed_runs_and_older_records_are_left_out() -> None:
     frame = pd.DataFrame(
         {"row": ["paper 1"] * 3, "seed": [1, 1, 2], "state": ["done", "done", "failed"], "x": [1, 2, 3]}
     )
-    assert tidy(frame)["x"].tolist() == [2]
+    assert by_factors(frame)["x"].tolist() == [2]
 
 
 def test_hindsight_takes_the_best_of_each_world() -> None:
@@ -137,6 +111,6 @@ def test_the_best_fixed_threshold_is_found_for_each_disorder_alone() -> None:
     first, second = ([*flat] for _ in range(2))
     first[1], second[17] = 0.8, 0.45
     frame = pd.DataFrame([["paper 1", 1, 0.5, *first], ["paper 2", 1, 0.5, *second]], columns=names)
-    found = best_fixed(tidy(frame), "paper")
+    found = best_fixed(by_factors(frame), "paper")
     assert found["disorder"].tolist() == [1.0, 2.0]
     assert found["mean"].tolist() == pytest.approx([0.3, -0.05])

@@ -10,9 +10,8 @@ import pytest
 
 from btcnb import paper
 from btcnb.book.figures import draw_curves, draw_rows, legend_below
-from btcnb.errors import ParameterError
-from btcnb.experiments import tables_of_sweeps as tables
-from btcnb.experiments import words_of_sweeps as words
+from btcnb.experiments import records as tables
+from btcnb.experiments.findings import along_disorder, findings, gap, level, order, orders
 
 mpl.use("agg")
 
@@ -43,10 +42,8 @@ def test_the_newest_finished_run_of_a_row_and_seed_counts() -> None:
     assert runs["DP"].tolist() == [0.3]
 
 
-def test_nothing_recorded_is_an_empty_table_and_equal_names_are_refused() -> None:
-    assert tables.newest(None, pd.DataFrame()).empty
-    with pytest.raises(ParameterError, match="two of the grids have a row 'gat'"):
-        tables.newest(frame(gat=[0.1]), frame(gat=[0.2]))
+def test_nothing_recorded_is_an_empty_table() -> None:
+    assert tables.newest(None).empty and tables.newest(pd.DataFrame()).empty
 
 
 def test_estimates_by_hand() -> None:
@@ -81,20 +78,18 @@ def test_every_printed_row_has_a_name_in_the_grid() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "label", "family"),
+    ("row", "label"),
     [
-        ("gat", "GAT", "GAT"),
-        ("directed edges 64", "GAT, directed, edges, 64 landmarks", "GAT, directed"),
-        ("untrained", "GAT, untrained", "no labels"),
-        ("leiden", "Leiden", "communities"),
-        ("sage", "GraphSAGE", "GCN, GraphSAGE"),
-        ("gcn wide", "GCN, wide", "controls"),
-        ("features", "features", "controls"),
+        ("gat", "GAT"),
+        ("directed edges 64", "GAT, directed, edges, 64 landmarks"),
+        ("untrained", "GAT, untrained"),
+        ("leiden", "Leiden"),
+        ("gcn wide", "GCN, wide"),
+        ("features", "features"),
     ],
 )
-def test_rows_in_words(row: str, label: str, family: str) -> None:
+def test_rows_in_words(row: str, label: str) -> None:
     assert tables.label(row) == label
-    assert tables.family(row) == family
 
 
 def test_cells_say_what_is_missing() -> None:
@@ -103,14 +98,8 @@ def test_cells_say_what_is_missing() -> None:
     assert tables.spread(ours, "gat", "NMI") == "–"  # it has other scores
     assert tables.spread(ours, "gcn", "DP") == "not yet run"
     assert tables.spread(ours, "nobody", "DP") == "not yet run"
-    table = tables.side_by_side(tables.estimates(RUNS, ["gat"]), tables.printed("ablation"), {"gat": "GAT"})
+    table = tables.beside_the_paper(tables.estimates(RUNS, ["gat"]), tables.printed("ablation"), {"gat": "GAT"})
     assert table.iloc[0].tolist()[:3] == ["GAT", "0.771 ± 0.004", "0.600 ± 0.100"]
-
-
-def test_few_worlds_have_a_level_and_no_spread() -> None:
-    assert tables.level(RUNS, "gat", "DP") == "0.600 ± 0.100"
-    assert tables.level(RUNS, "gcn", "DP") == "0.550"
-    assert tables.level(RUNS, "nobody", "DP") == tables.level(RUNS, "gat", "NMI") == "not yet run"
 
 
 def test_progress_counts_rows_that_can_be_judged() -> None:
@@ -129,64 +118,28 @@ def test_a_caption_says_how_many_worlds_there_are() -> None:
     assert tables.worlds(RUNS, []) == "0" == tables.worlds(tables.newest(None), ["gat"])
 
 
-def test_costs_keep_the_order_of_the_stages() -> None:
-    runs = RUNS[RUNS["row"] == "gat"].assign(
-        **{"seconds.train": [1.0, 2.0, 3.0], "seconds.graphs": 4.0, "peak_mb.train": [5.0, 9.0, 7.0]}
-    )
-    found = tables.costs(runs)
-    assert found["stage"].tolist() == ["graphs", "train"]
-    assert found["seconds"].tolist() == [4.0, 2.0]
-    assert found["peak MB"].iloc[1] == 9.0
-    assert tables.costs(tables.newest(None), "gat").empty
+def test_differences_become_cells_with_their_intervals() -> None:
+    lines = tables.differences(RUNS, [("sage", "gat"), ("directed", "gat"), ("gcn", "gat")], ("DP", "ARI"))
+    found = tables.with_intervals(lines)
+    assert found.columns.tolist() == ["row", "against", "DP", "ARI"]
+    assert found["row"].tolist() == ["sage", "directed", "gcn"]
+    assert found["DP"].tolist() == ["0.000 (−0.430 to +0.430)", "−0.100 (−0.100 to −0.100)", "not yet run"]
+    levels = tables.with_intervals(tables.estimates(RUNS, ["gat"], ("DP",)), signed=False)
+    assert levels.to_dict("records") == [{"row": "gat", "DP": "0.600 (0.352 to 0.848)"}]
 
 
-def test_differences_in_words() -> None:
-    lines = tables.differences(RUNS, [("directed", "gat")], ("DP", "ARI"))
-    assert words.answer(lines) == "clearly lower in DP (−0.100) and ARI (−0.050)"
-    assert words.answer(tables.differences(RUNS, [("sage", "gat")], ("DP",))) == "not clearly different in DP (0.000)"
-    assert words.answer(tables.differences(RUNS, [("gcn", "gat")])) == "not yet run"
+def test_two_metrics_rank_rows_alike_or_not() -> None:
+    runs = tables.newest(frame(gat=[0.5, 0.6, 0.7], directed=[0.3, 0.4, 0.5], sage=[0.4, 0.5, 0.6]))
+    runs = runs.assign(owner=1 - runs["DP"])
+    found = tables.rank_agreement(runs, ["gat", "directed", "sage"], "DP", "owner")
+    assert found["Kendall's τ"].startswith("−1.00 (")  # an exact reversal
+    assert (found["best by DP"], found["best by owner"]) == ("gat", "directed")
+    assert tables.rank_agreement(runs, ["gat"], "DP", "owner")["Kendall's τ"] == "not yet run"
 
 
-def test_tally_leaves_out_scores_that_do_not_exist() -> None:
-    lines = tables.differences(RUNS, [("directed", "gat"), ("sage", "gat"), ("dgi", "gat")], ("DP", "NMI"))
-    counted = words.tally(lines).set_index("metric")
-    assert counted.loc["DP"].tolist() == [0, 1, 1, 1]
-    assert counted.loc["NMI"].tolist() == [0, 0, 0, 1]  # dgi alone, which has no run at all
-    assert words.tally(lines.iloc[:0]).empty
-
-
-def test_agreement_with_the_paper() -> None:
-    theirs = pd.DataFrame({"row": ["a", "b", "c"], "metric": "DP", "mean": [0.1, 0.2, 0.3]})
-    ours = pd.DataFrame({"row": ["a", "b", "c"], "metric": "DP", "mean": [0.12, 0.4, 0.3]})
-    line = words.agreement(ours, theirs).iloc[0]
-    assert line.tolist()[:3] == ["DP", 3, 2]
-    assert line["mean shift"] == pytest.approx(0.22 / 3)
-    assert line.iloc[-1] == pytest.approx(0.5)
-
-
-def test_two_judges() -> None:
-    runs = RUNS.assign(owner=1 - RUNS["DP"])
-    ranked = words.two_judges(runs, ["gat", "directed", "gcn"], "DP", "owner")
-    assert ranked["row"].tolist() == ["gat", "directed"]
-    assert ranked["place by owner"].tolist() == [2, 1]
-    three = words.judges_words(runs, ["gat", "directed", "sage"], "DP", "owner")
-    assert "Kendall's τ of -1.00" in three  # an exact reversal, ties included
-    assert "“GAT, directed” by owner" in three
-    assert words.judges_words(runs, ["gat"], "DP", "owner").endswith("not yet run.")
-
-
-def test_best_shares_and_pairing() -> None:
-    assert words.best_words(RUNS, ["gat", "directed"], "DP") == "gat (0.600)"
-    assert words.best_words(RUNS, ["gat", "gcn"], "DP") == "not yet run"
-    runs = tables.newest(frame(**{"16": [0.1, 0.2, 0.3], "64": [0.4, 0.5, 0.6], "512": [0.5, 0.6, 0.7]}))
-    share = words.gained(runs, ["16", "64", "512"], ("DP", "NMI")).set_index("metric")
-    assert share.loc["DP"].tolist() == pytest.approx([0.4, 75.0])
-    assert np.isnan(share.loc["NMI", "64"])
-    line = words.pairing(RUNS, ["directed", "gcn"], "gat", ("DP",)).iloc[0]
-    assert line["sd of the scores"] == pytest.approx(0.1)
-    assert line["sd of the differences"] == pytest.approx(0.0, abs=1e-12)
-    assert words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"]) == "a, b and c"
+def test_a_cell_has_half_the_interval() -> None:
+    assert tables.cell(RUNS, "gat", "DP", "{:.3f}") == "0.600 ± 0.248"
+    assert tables.cell(RUNS, "gcn", "DP") == "not yet run" and tables.cell(RUNS, "gat", "NMI") == "–"
 
 
 @pytest.mark.parametrize("runs", [RUNS, tables.newest(None)], ids=["some records", "no records"])
@@ -200,3 +153,52 @@ def test_figures_stand_whatever_is_recorded(runs: pd.DataFrame) -> None:
     assert [tick.get_text() for tick in axes[0].get_yticklabels()] == ["directed", "DGI"]
     draw_curves(axes, tables.estimates(runs, ["gat"], ("DP", "ARI")), {"gat": 1.0})
     plt.close(fig)
+
+
+SHIFT = {1: -0.01, 2: 0.0, 3: 0.01}
+
+
+def ablation(**levels: float) -> pd.DataFrame:
+    """Every score of a row is its level, a little lower in world 1 and higher in world 3."""
+    lines = [
+        {"row": row, "seed": seed, "state": "done", "DP": mean + by, "NMI": mean + by, "ARI": mean + by}
+        for row, mean in levels.items()
+        for seed, by in SHIFT.items()
+    ]
+    return tables.newest(pd.DataFrame(lines))
+
+
+def test_findings_without_records_are_not_yet_run() -> None:
+    assert [answer for _, answer in findings(lambda grid: None)] == [tables.NOT_RUN] * 5
+
+
+def test_a_level_and_a_gap_stand_beside_the_paper_s() -> None:
+    # mean 0.5, sd 0.01: the interval is 0.5 ± 4.303 · 0.01 / √3
+    assert level(ablation(gat=0.5)) == "DP 0.500 (0.475 to 0.525) over 3 simulated worlds; paper: 0.771"
+    told = gap(ablation(gat=0.6, untrained=0.5), "gat", "untrained")
+    assert told.startswith("DP +0.100 (+0.100 to +0.100), NMI ") and told.endswith("paper: +0.072, +0.068, +0.080")
+
+
+def test_what_refinement_changes_is_told_by_disorder() -> None:
+    gains = {0: (-0.2, -0.21, -0.19), 1: (-0.1, 0.03, 0.1), 2: (0.1, 0.11, 0.09)}
+    lines = [
+        {"row": f"paper {disorder}", "seed": seed, "state": "done", "heuristics.ari": 0.5, "lambda.ari": 0.5 + gain}
+        for disorder, each in gains.items()
+        for seed, gain in enumerate(each)
+    ]
+    told = along_disorder(pd.DataFrame(lines))
+    assert told.startswith("disorder 0: −0.200 (−0.225 to −0.175); disorder 1: +0.010 (")
+    assert "not yet run" in along_disorder(pd.DataFrame(lines).iloc[:2])
+
+
+def test_the_order_of_rows_is_compared_in_every_world() -> None:
+    theirs = tables.printed("ablation")
+    theirs = theirs[theirs["metric"] == "NMI"].set_index("row")["mean"]
+    assert list(theirs[["louvain", "untrained", "gae", "gat"]].rank()) == [1, 2, 3, 4]
+    same = ablation(louvain=0.1, untrained=0.2, gae=0.3, gat=0.4)
+    assert orders(same, "NMI") == (pytest.approx([1.0, 1.0, 1.0]), 4)
+    assert orders(ablation(louvain=0.4, untrained=0.3, gae=0.2, gat=0.1), "NMI")[0] == pytest.approx([-1.0] * 3)
+    assert "NMI 1.000 (1.000 to 1.000), 4 rows" in order(same)
+    assert orders(ablation(gat=0.5, gae=0.4), "NMI") == ([], 0)
+    same.loc[(same["row"] == "gat") & (same["seed"] == 1), "NMI"] = 0.0  # one world with another order
+    assert " to 1.000), 4 rows" in order(same), "no correlation is beyond 1"

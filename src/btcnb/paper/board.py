@@ -7,18 +7,19 @@ the chapter has not been executed, the claim cannot be tested here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import yaml
 
-from btcnb import gates
-from btcnb.errors import ParameterError
-from btcnb.paper.claims import DATA, IMPORTANCE, Claim
-from btcnb.paper.kinds import AllOf, Chapter, Definition, Later, Value
-from btcnb.paper.records import Frames
-from btcnb.paper.rules import NOT, PARTLY, REPRODUCED, UNTESTED, Judgement, judge
-from btcnb.paper.words import paper_words, rule_words
+from btcnb.paper.claims import DATA, IMPORTANCE, Claim, paper_words
+from btcnb.paper.rules import Chapter, Definition, Value, parts
+from btcnb.paper.verdicts import NOT, PARTLY, REPRODUCED, UNTESTED, Frames, Judgement, judge
+from btcnb.paper.words import rule_words
+from btcnb.store import note_read
 
+ADVICE = Path(__file__).with_name("advice.yml")
 Recorded = Mapping[str, Sequence[Mapping[str, Any]]]
 """Verdicts that executed chapters have recorded, by the chapter's number: `{"02": [{"claim": …, "verdict": …}]}`."""
 
@@ -43,14 +44,13 @@ SECTIONS = {
 """Sections of the paper in its order, and the places that belong to each; the longest name that fits decides."""
 ELSEWHERE = "Elsewhere"
 
-NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS = (
+NO_RESULT, NO_RUN, UNDECIDED, NO_RECORDS = (
     "no result that could be tested",
-    "planned, not yet judged",
     "its chapter has not been executed in this build",
     "its chapter could not decide it",
     "records are missing, or from too few seeds",
 )
-REASONS = (NO_RESULT, TO_COME, NO_RUN, UNDECIDED, NO_RECORDS)
+REASONS = (NO_RESULT, NO_RUN, UNDECIDED, NO_RECORDS)
 BY_GROUP = {"section": (*SECTIONS, ELSEWHERE), "importance": IMPORTANCE, "data": DATA}
 """What the claims are counted by, and in which order."""
 
@@ -66,17 +66,12 @@ def scoreboard(chosen: Iterable[Claim], frames: Frames, recorded: Recorded) -> p
     seeds:    how many decided; missing for claims that a chapter judges, or nobody
     untested: why a claim cannot be tested here; empty for the others
     """
-    asked = gates.items("chosen", chosen)
-    if not asked:
-        raise ParameterError("chosen is empty, but a scoreboard needs at least one claim.")
-    lines = [_line(gates.instance("a claim", each, Claim), frames, recorded) for each in asked]
-    return pd.DataFrame(lines).astype({"seeds": "Int64"})
+    return pd.DataFrame([_line(each, frames, recorded) for each in chosen]).astype({"seeds": "Int64"})
 
 
 def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
     own = isinstance(claim.rule, Chapter)
     found = of_chapter(claim, recorded) if own else judge(claim, frames)
-    parts = claim.rule.parts if isinstance(claim.rule, AllOf) else (claim.rule,)
     constructed = claim.by_construction and found.verdict == REPRODUCED
     return {
         "id": claim.id,
@@ -94,7 +89,7 @@ def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
         "chapter": claim.chapter,
         "by_construction": claim.by_construction,
         "importance": claim.importance,
-        "level": any(isinstance(part, Value) for part in parts),
+        "level": any(isinstance(part, Value) for part in parts(claim.rule)),
         "seeds": found.sample,
         "untested": _why(claim, recorded) if found.verdict == UNTESTED else "",
     }
@@ -102,7 +97,7 @@ def _line(claim: Claim, frames: Frames, recorded: Recorded) -> dict[str, Any]:
 
 def section(where: str) -> str:
     """The section of the paper that a place such as `Section 6.3.2, Table 3` lies in; the first place named decides."""
-    place = gates.text("where", where).split(",")[0].strip()
+    place = where.split(",")[0].strip()
     names = {name: key for key, places in SECTIONS.items() for name in places}
     fits = [name for name in names if place == name or place.startswith(f"{name}.")]
     return names[max(fits, key=len)] if fits else ELSEWHERE
@@ -113,9 +108,7 @@ def of_chapter(claim: Claim, recorded: Recorded) -> Judgement:
 
     Several records of one claim count like the parts of a rule: what they do not all say, holds partly.
     """
-    if not isinstance(claim.rule, Chapter):
-        raise TypeError(f"{claim.id} is not judged by a chapter")  # a mistake in our code, not in data
-    chapter, words = claim.rule.chapter, claim.rule.words
+    chapter, words = claim.rule.chapter, claim.rule.words  # type: ignore[union-attr]
     if chapter not in recorded:
         return Judgement(UNTESTED, f"chapter {chapter} has not been executed in this build")
     given = [entry for entry in recorded[chapter] if entry.get("kind", "verdict") == "verdict"]
@@ -132,22 +125,20 @@ def _why(claim: Claim, recorded: Recorded) -> str:
     match claim.rule:
         case Definition():
             return NO_RESULT
-        case Later():
-            return TO_COME
-        case Chapter(chapter, _):
-            return UNDECIDED if chapter in recorded else NO_RUN
+        case Chapter():
+            return UNDECIDED if claim.rule.chapter in recorded else NO_RUN
     return NO_RECORDS
 
 
 def at_least(board: pd.DataFrame, importance: str) -> pd.DataFrame:
     """The claims of this importance or more."""
-    most = IMPORTANCE.index(gates.choice("importance", importance, IMPORTANCE))
+    most = IMPORTANCE.index(importance)
     return board[board["importance"].isin(IMPORTANCE[: most + 1])].reset_index(drop=True)
 
 
 def counted(board: pd.DataFrame, by: str) -> pd.DataFrame:
     """How many claims of each group have which outcome: groups that there are as index, `OUTCOMES` as columns."""
-    order = BY_GROUP[gates.choice("by", by, tuple(BY_GROUP))]
+    order = BY_GROUP[by]
     found = pd.crosstab(board[by], board["outcome"]).reindex(columns=list(OUTCOMES), fill_value=0)
     found.columns.name = None
     return found.reindex([name for name in order if name in found.index])
@@ -157,3 +148,17 @@ def overall(board: pd.DataFrame, name: str = "all claims") -> pd.DataFrame:
     """The counts of all claims together, as one line of the form of `counted`."""
     found = board["outcome"].value_counts().reindex(list(OUTCOMES), fill_value=0)
     return pd.DataFrame([found.to_numpy()], index=[name], columns=list(OUTCOMES))
+
+
+def advised(board: pd.DataFrame) -> pd.DataFrame:
+    """What we would tell the authors: id, outcome and advice, which depends on the outcome (`advice.yml`).
+
+    A claim without a verdict, or true by construction, decides nothing: its advice is missing.
+    """
+    outcomes = dict(zip(board["id"], board["outcome"], strict=True))
+    lines = []
+    for each in yaml.safe_load(note_read(ADVICE).read_text(encoding="utf-8")):
+        outcome = outcomes.get(each["id"], UNTESTED)
+        said = None if outcome in (UNTESTED, CONSTRUCTED) else each["holds" if outcome == REPRODUCED else "fails"]
+        lines.append((each["id"], outcome, said))
+    return pd.DataFrame(lines, columns=["id", "outcome", "advice"])

@@ -10,15 +10,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from btcnb import gates
 from btcnb.errors import DataError
 from btcnb.experiments.quality import THRESHOLDS, UNITS
+from btcnb.paper.stats import estimate, newest
 
 NOTHING = "heuristics"
 """The name of the candidate that changes nothing."""
@@ -27,7 +25,7 @@ CUTS = ("lambda", "local", "silhouette", *(f"at.{threshold:.2f}" for threshold i
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to refine. `encoder` is the first word of a row of the grid; an empty one changes nothing."""
+    """One way to refine. `encoder` is the first factor of a row of the grid; an empty one changes nothing."""
 
     encoder: str = ""
     units: str = "addresses"
@@ -50,25 +48,18 @@ PAPER = Candidate("paper", "addresses", "lambda")
 UNTRAINED = Candidate("untrained", "addresses", "lambda")
 
 
-def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records of a refinement grid with two columns more: `encoder` and `disorder`, which their rows are named by.
-
-    Failed runs are left out, and of several records of a run the newest counts.
-    """
-    frame = gates.instance("frame", frame, pd.DataFrame)
-    if "state" in frame:
-        frame = frame[frame["state"] == "done"]
-    frame = frame.drop_duplicates(["row", "seed"], keep="last")
-    parts = frame["row"].str.rsplit(" ", n=1, expand=True)
-    return frame.assign(encoder=parts[0], disorder=parts[1].astype(float))
+def by_factors(frame: pd.DataFrame | None) -> pd.DataFrame:
+    """The finished runs of a grid whose rows are the product of encoders and disorders (or other numbers), with these
+    two as columns."""
+    runs = newest(frame)
+    parts = runs["row"].astype(str).str.rsplit(" ", n=1, expand=True).reindex(columns=[0, 1])
+    return runs.assign(encoder=parts[0], disorder=parts[1].astype(float))
 
 
 def candidates(records: pd.DataFrame) -> list[Candidate]:
     """Every candidate that the records speak of, the one that changes nothing first."""
-    found = [
-        Candidate(encoder, units, cut) for encoder in records["encoder"].unique() for units in UNITS for cut in CUTS
-    ]
-    return [Candidate(), *(each for each in found if f"{each.metric}.ari" in records)]
+    every = itertools.product(records["encoder"].unique(), UNITS, CUTS)
+    return [Candidate(), *(each for each in itertools.starmap(Candidate, every) if f"{each.metric}.ari" in records)]
 
 
 def scores(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> pd.DataFrame:
@@ -81,7 +72,7 @@ def scores(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> 
 
 
 def _means(records: pd.DataFrame, encoder: str, names: Sequence[str]) -> pd.DataFrame:
-    """Some metrics of an encoder (all of them if it has no name), by seed and disorder; few of hundreds of columns."""
+    """Some metrics of an encoder (of all of them without a name), by seed and disorder; few of hundreds of columns."""
     kept = [name for name in names if name in records]
     mine = records["encoder"] == encoder if encoder else records["encoder"].notna()
     return records.loc[mine, ["seed", "disorder", *kept]].groupby(["seed", "disorder"])[kept].mean()
@@ -113,16 +104,16 @@ def choose(validation: pd.DataFrame, encoder: str | None = None) -> Candidate:
 
 
 def difference(records: pd.DataFrame, first: Candidate, second: Candidate, metric: str = "ari") -> pd.DataFrame:
-    """Mean difference of two candidates by disorder, paired by seed, with a 95 % interval (Student's t).
+    """The difference of two candidates by disorder, paired by seed: disorder, mean, low, high, worlds."""
+    return by_disorder((scores(records, first, metric) - scores(records, second, metric)).dropna(how="all"))
 
-    Columns: disorder, mean, low, high, worlds; the interval is NaN below two worlds.
-    """
-    gap = (scores(records, first, metric) - scores(records, second, metric)).dropna(how="all")
-    rows = []
-    for disorder in gap.columns:
-        values = gap[disorder].dropna().to_numpy()
-        rows.append((float(disorder), *mean_interval(values), len(values)))
-    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
+
+def by_disorder(values: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds (rows) with 95 % intervals, a line for each disorder (column): disorder, mean, low, high,
+    worlds."""
+    found = [(float(disorder), estimate(values[disorder].dropna().to_numpy())) for disorder in values.columns]
+    lines = [(disorder, each.mean, each.low, each.high, each.count) for disorder, each in found]
+    return pd.DataFrame(lines, columns=["disorder", "mean", "low", "high", "worlds"])
 
 
 def best_fixed(records: pd.DataFrame, encoder: str) -> pd.DataFrame:
@@ -130,8 +121,8 @@ def best_fixed(records: pd.DataFrame, encoder: str) -> pd.DataFrame:
 
     Columns as in `difference`. Trees are over addresses.
     """
-    ways = [Candidate(encoder, "addresses", cut) for cut in CUTS if cut.startswith("at.")]
-    gaps = pd.concat([difference(records, way, Candidate()) for way in ways])
+    fixed = [Candidate(encoder, "addresses", cut) for cut in CUTS if cut.startswith("at.")]
+    gaps = pd.concat([difference(records, each, Candidate()) for each in fixed])
     best = gaps.sort_values("mean", kind="stable").groupby("disorder").tail(1)
     return best.sort_values("disorder", ignore_index=True)
 
@@ -146,45 +137,4 @@ def hindsight(records: pd.DataFrame) -> pd.DataFrame:
     for encoder, group in itertools.groupby(candidates(records)[1:], key=lambda each: each.encoder):
         means = _means(records, encoder, [f"{each.metric}.ari" for each in group])
         best = best.combine(means.max(axis=1).unstack(), np.fmax)  # noqa: PD010 (as above)
-    rows = [(float(d), *mean_interval((best - base)[d].dropna()), int(base[d].notna().sum())) for d in base.columns]
-    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
-
-
-def mean_interval(values: Any) -> tuple[float, float, float]:
-    """Mean of some numbers and its 95 % interval."""
-    found = np.asarray(values, dtype=float)
-    if len(found) < 2:
-        return (float(found.mean()) if len(found) else float("nan")), float("nan"), float("nan")
-    half = float(stats.t.ppf(0.975, len(found) - 1) * found.std(ddof=1) / np.sqrt(len(found)))
-    return float(found.mean()), float(found.mean() - half), float(found.mean() + half)
-
-
-def pays_from(table: pd.DataFrame) -> float | None:
-    """The least disorder from which on every mean difference is above 0 and its interval too; None where there is none.
-
-    table: as `difference` gives it
-    """
-    clear = (table.sort_values("disorder")["low"] > 0).to_numpy()
-    if not len(clear) or not clear[-1]:
-        return None
-    start = len(clear) - int(np.argmin(clear[::-1])) if not clear.all() else 0
-    return float(table.sort_values("disorder")["disorder"].iloc[start])
-
-
-def pays_words(table: pd.DataFrame) -> str:
-    """`pays_from` in words."""
-    found = pays_from(table)
-    if found is not None:
-        return f"pays clearly from disorder {found:g} on"
-    return (
-        "pays clearly nowhere on the dial"
-        if (table["high"] < 0).any() or (table["mean"] <= 0).any()
-        else ("is ahead in the mean, never clearly")
-    )
-
-
-def dial(records: pd.DataFrame, candidate: Candidate, metric: str = "ari") -> pd.DataFrame:
-    """A candidate's metric by disorder: disorder, mean, low, high, worlds."""
-    table = scores(records, candidate, metric)
-    rows = [(float(d), *mean_interval(table[d].dropna()), int(table[d].notna().sum())) for d in table.columns]
-    return pd.DataFrame(rows, columns=["disorder", "mean", "low", "high", "worlds"])
+    return by_disorder(best - base)
