@@ -27,7 +27,7 @@ from btcnb.data.judging.entity_pairs import entity_graphs, interval_config
 from btcnb.experiments import recipe, trained
 from btcnb.experiments.local import PAPER_CUTS, PAPER_LINKAGES
 from btcnb.experiments.pairs import INTERVAL, entity_trial, judged_source
-from btcnb.experiments.sweep.work import ONE_THREAD, one_thread
+from btcnb.experiments.sweep.run import ONE_THREAD, one_thread
 from btcnb.learn import embed
 
 WANTED = 20.0

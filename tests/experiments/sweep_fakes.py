@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 from btcnb.errors import DataError
 from btcnb.experiments.recipe import Job
-from btcnb.experiments.sweep.work import Measure, Outcome, attempt
+from btcnb.experiments.sweep.run import Measure, Outcome, attempt
 
 GRID = """
 name: fakes
@@ -47,27 +47,18 @@ def fake(job: Job) -> dict[str, Any]:
 
 
 class Inline:
-    """Workers in this process: one run at a time, at once."""
+    """Workers in this process: one run at a time."""
 
     slots = 1
 
     def __init__(self, measure: Measure = fake) -> None:
         self.measure = measure
-        self.over: list[tuple[Job, Outcome]] = []
 
-    @property
-    def free(self) -> int:
-        return 1 - len(self.over)
-
-    def submit(self, job: Job) -> None:
-        self.over.append((job, attempt(self.measure, job)))
-
-    def finished(self, timeout: float) -> list[tuple[Job, Outcome]]:
-        over, self.over = self.over, []
-        return over
+    def compute(self, job: Job) -> Outcome:
+        return attempt(self.measure, job)
 
     def close(self) -> None:
-        self.over = []
+        pass
 
 
 def told(folder: Path, line: str) -> None:

@@ -34,7 +34,7 @@ from btcnb.experiments.repulsion import (
     teaching_mixes,
 )
 from btcnb.experiments.stages import TRAINING, trained
-from btcnb.experiments.sweep.work import one_thread
+from btcnb.experiments.sweep.run import one_thread
 from btcnb.learn import prepare
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
@@ -263,9 +263,9 @@ def test_repulsion_is_a_training_of_its_own() -> None:
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
-    for name, method in (("mixing", "louvain"), ("mixing_repelled", "untrained")):
+    for repulsion, method in (("none", "louvain"), ("all", "untrained")):
         with pytest.raises(ParameterError, match=f"{method!r} is none"):
-            measure(Job("x", 1, RECIPE, method, name))
+            measure(Job("x", 1, RECIPE, method, "mixing", (("repulsion", repulsion),)))
 
 
 PROGRAM = """

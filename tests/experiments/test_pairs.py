@@ -74,7 +74,7 @@ def trial(model: Encoder, judged: Transactions) -> Trial:
 
 @pytest.fixture(scope="module")
 def table(own_store: None) -> Numbers:
-    return measure(Job("row", 3, RECIPE, measure="entity_table"))
+    return measure(Job("row", 3, RECIPE, "trained", "entity", (("table", True),)))
 
 
 # --- leakage ---

@@ -11,9 +11,8 @@ import pytest
 
 from btcnb.data import Source
 from btcnb.experiments.recipe import Recipe
-from btcnb.experiments.sweep.grids import grid_rows, read_grid
-from btcnb.experiments.sweep.identity import defaults, run_id, run_of
-from btcnb.experiments.sweep.records import OTHER_VERSION, Record, Records
+from btcnb.experiments.sweep.grid import grid_rows, read_grid
+from btcnb.experiments.sweep.records import OTHER_VERSION, Record, Records, defaults, run_id, run_of
 from btcnb.learn import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +46,7 @@ def test_every_field_of_a_recipe_has_a_default_that_does_not_count() -> None:
 @pytest.mark.parametrize(
     "modules",
     [
-        "btcnb.experiments.sweep.reporting, btcnb.experiments.sweep.grids, btcnb.experiments.sweep.planning",
+        "btcnb.experiments.sweep.report, btcnb.experiments.sweep.grid, btcnb.experiments.sweep.records",
         "btcnb.store.kept",
         "btcnb.sizes, btcnb.book.parameters",
     ],

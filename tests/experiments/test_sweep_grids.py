@@ -11,9 +11,11 @@ import pytest
 from btcnb.data import Source
 from btcnb.errors import DataError
 from btcnb.experiments import recipe
+from btcnb.experiments.measures import MEASURES
 from btcnb.experiments.recipe import Job
 from btcnb.experiments.sweep import read_grid
-from btcnb.experiments.sweep.identity import run_id, run_of, settings_of
+from btcnb.experiments.sweep.grid import grid_rows
+from btcnb.experiments.sweep.records import MEASURED_AS, measured_as, run_id, run_of
 
 
 def grid(folder: Path, text: str) -> Path:
@@ -76,7 +78,33 @@ def test_some_rows_only(tmp_path: Path) -> None:
         found.only(["wart"])
 
 
+def test_a_product_has_a_row_for_every_combination(tmp_path: Path) -> None:
+    text = """
+size: tiny
+seeds: 1
+rows: {alone: {epochs: 1}}
+product:
+  encoder: {gat: {}, untrained: {method: untrained}}
+  disorder: {1: {}, 0.5: {disorder: 0.5}}
+"""
+    found = read_grid(grid(tmp_path, text))
+    assert found.rows == ("alone", "gat 1", "untrained 1", "gat 0.5", "untrained 0.5") == grid_rows(found.path)[1]
+    last = found.jobs[-1]
+    assert (last.method, last.recipe.source.disorder) == ("untrained", 0.5)
+
+
+def test_a_measure_takes_arguments_and_its_records_keep_their_earlier_names(tmp_path: Path) -> None:
+    text = "measure: flipped\nsize: tiny\nseeds: 1\nrows: {a: {arguments: {share: 0.2}}, b: {arguments: {share: 0.3}}}"
+    twenty, thirty = read_grid(grid(tmp_path, text)).jobs
+    assert twenty.arguments == (("share", 0.2),)
+    assert (measured_as(twenty), measured_as(thirty)) == ("flipped_20", "flipped(share=0.3)")
+    assert run_id(twenty) != run_id(thirty)
+    assert all(name in MEASURES for name, _ in MEASURED_AS.values())
+
+
 WRONG = {
+    "rows: {a: {arguments: {depth: 3}}}": "rows.a.arguments: there is no argument 'depth'",
+    "rows: {a: {arguments: 3}}": "rows.a.arguments: is 3;",
     "seedz: 3\nrows: {a: {}}": "there is no key 'seedz'; did you mean 'seeds'.",
     "rows: {a: {epoch: 3}}": "rows.a: there is no key 'epoch'; did you mean 'epochs'.",
     "base: {lerning_rate: 3}\nrows: {a: {}}": "base: there is no key 'lerning_rate'; did you mean 'learning_rate'.",
@@ -148,12 +176,3 @@ def test_a_record_is_of_its_run_also_when_recipes_get_new_fields() -> None:
     assert run_of({**record, "cluster.memory_limit": None}) == run_id(asked)  # recipes had this field once
     assert run_of({**record, "train.keep": "last"}) != run_id(asked)
     assert run_of({**record, "train.gone": 1}) != run_id(asked)
-
-
-def test_seeds_are_no_settings() -> None:
-    def record(seed: int, **changes: object) -> dict[str, object]:
-        made = recipe(Source(size="tiny", seed=seed), seed, **changes)
-        return {"measure": "scores", "method": "trained", **made.flat()}
-
-    assert settings_of(record(1)) == settings_of(record(2)) != settings_of(record(1, alpha=0.1))
-    assert run_of(record(7)) != run_of(record(0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from btcnb.data import ROLES, Source, load_graph, load_transactions, real_source, write_etl
@@ -13,8 +12,8 @@ from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.measures import measure
 from btcnb.experiments.recipe import Job
-from btcnb.experiments.sweep.grids import read_grid
-from btcnb.experiments.transfer import encoder_of, in_one_row
+from btcnb.experiments.sweep.grid import read_grid
+from btcnb.experiments.transfer import encoder_of
 from btcnb.paper.claims import questions
 from btcnb.paper.rules import places
 
@@ -36,8 +35,8 @@ def theirs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         yield folder
 
 
-def job(measured: str, method: str = "trained") -> Job:
-    return Job("row", 3, TINY, method, measured)
+def job(teacher: str, method: str = "trained") -> Job:
+    return Job("row", 3, TINY, method, "transfer", (("teacher", teacher),))
 
 
 def lasting(numbers: dict[str, object]) -> dict[str, object]:
@@ -45,7 +44,7 @@ def lasting(numbers: dict[str, object]) -> dict[str, object]:
 
 
 def test_an_encoder_of_either_kind_is_scored_on_both_test_graphs() -> None:
-    ours, other = (measure(job(f"transfer_{teacher}")) for teacher in ("simulated", "real"))
+    ours, other = (measure(job(teacher)) for teacher in ("simulated", "real"))
     for numbers in (ours, other):
         for graph in ("simulated", "real"):
             for score in ("DP", "NMI", "AMI", "ARI"):
@@ -60,7 +59,7 @@ def test_an_encoder_of_either_kind_is_scored_on_both_test_graphs() -> None:
 
 
 def test_the_same_job_gives_the_same_numbers() -> None:
-    first, second = (lasting(measure(job("transfer_both"))) for _ in range(2))
+    first, second = (lasting(measure(job("both"))) for _ in range(2))
     assert first == second and first["epochs_run"] == TINY.train.epochs
 
 
@@ -74,39 +73,32 @@ def test_both_is_taught_by_six_graphs_in_turn() -> None:
 
 
 def test_without_training_the_teacher_does_not_matter() -> None:
-    first, second = (lasting(measure(job(f"transfer_{who}", "untrained"))) for who in ("simulated", "real"))
+    first, second = (lasting(measure(job(who, "untrained"))) for who in ("simulated", "real"))
     assert str(first) == str(second) and first["epochs_run"] == 0  # losses are NaN
 
 
 def test_communities_have_a_resolution_for_each_kind_of_graph() -> None:
-    numbers = measure(job("transfer_simulated", "louvain"))
+    numbers = measure(job("simulated", "louvain"))
     assert {"real.resolution", "simulated.resolution", "real.NMI", "simulated.ARI"} <= set(numbers)
     assert "real.DP" not in numbers, "flat clusters have no tree"
 
 
-def test_side_by_side_distances_are_the_mean_of_both() -> None:
-    rng = np.random.default_rng(0)
-    a, b = (rng.normal(size=(5, 4)) for _ in range(2))
-    a, b = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b))
-    both = in_one_row([a.astype(np.float32), b.astype(np.float32)])
-    assert both.shape == (5, 8)
-    np.testing.assert_allclose(both @ both.T, (a @ a.T + b @ b.T) / 2, atol=1e-6)
-    assert in_one_row([both]) is both
-    numbers = measure(job("transfer_side_by_side"))
+def test_encoders_of_both_kinds_stand_side_by_side() -> None:
+    numbers = measure(job("side by side"))
     assert numbers["real.DP"] > 0
 
 
 def test_methods_and_teachers_that_are_none_are_refused() -> None:
-    with pytest.raises(ParameterError, match="method is 'gae'"):
-        measure(job("transfer_real", "gae"))
-    with pytest.raises(ParameterError, match="teacher is 'side by side'"):
-        encoder_of(TINY, real_source(), "side by side")
+    with pytest.raises(ParameterError, match="transfer knows the methods"):
+        measure(job("real", "gae"))
+    with pytest.raises(ParameterError, match="and the teachers simulated, real, both"):
+        measure(job("nobody"))
 
 
 def test_without_real_files_a_run_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("BTCNB_REAL_DATA", str(tmp_path))
     with pytest.raises(DataError, match="is not at hand; set BTCNB_REAL_DATA"):
-        measure(job("transfer_real"))
+        measure(job("real"))
 
 
 def test_the_grid_has_the_rows_that_the_questions_look_at() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from btcnb.errors import BtcnbError, DataError, ParameterError
 from btcnb.experiments.encoder import read_encoder
-from btcnb.experiments.sweep.grids import read_grid
-from btcnb.experiments.sweep.identity import run_id, run_of
+from btcnb.experiments.sweep.grid import read_grid
+from btcnb.experiments.sweep.records import run_id, run_of
 from btcnb.learn import TrainConfig
 from btcnb.learn.config import REMOVED
 

@@ -14,8 +14,8 @@ import typer
 from btcnb.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from btcnb.experiments.sweep.grids import Grid
-    from btcnb.experiments.sweep.planning import Plan
+    from btcnb.experiments.sweep.grid import Grid
+    from btcnb.experiments.sweep.records import Plan
 
 RESULTS = Path("results/sweeps")
 _QUIET_SECONDS = 10.0  # off a terminal: at most one line of progress in this time
@@ -72,8 +72,7 @@ def sweep(
 
 
 def _plans(folder: Path, grids: Sequence[Grid], again: str) -> list[Plan]:
-    from btcnb.experiments.sweep.planning import plan
-    from btcnb.experiments.sweep.records import Records
+    from btcnb.experiments.sweep.records import Records, plan
 
     plans = []
     for grid in grids:
@@ -87,19 +86,11 @@ def _plans(folder: Path, grids: Sequence[Grid], again: str) -> list[Plan]:
 
 def _run_sweep(plans: list[Plan], jobs: int, scheduler: str | None) -> int:
     from btcnb.experiments.measures import measure
-    from btcnb.experiments.sweep.running import Workers, run
+    from btcnb.experiments.sweep.run import DaskWorkers, LocalWorkers, Workers, run
 
-    workers: Workers
-    if scheduler:
-        from btcnb.experiments.sweep.remote import DaskWorkers
-
-        workers = DaskWorkers(measure, scheduler)
-    else:
-        from btcnb.experiments.sweep.local import LocalWorkers
-
-        # loky renews a worker that has grown too large between two runs, and warns as if that were a fault
-        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        workers = LocalWorkers(measure, jobs)
+    # loky renews a worker that has grown too large between two runs, and warns as if that were a fault
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+    workers: Workers = DaskWorkers(measure, scheduler) if scheduler else LocalWorkers(measure, jobs)
     told = run(plans, workers)
     if told.failed:
         say(f"Runs that failed: {told.failed}; the same command tries them again.")
@@ -108,7 +99,7 @@ def _run_sweep(plans: list[Plan], jobs: int, scheduler: str | None) -> int:
 
 def _read_grids(paths: Sequence[Path], seeds: Any, only: Sequence[str]) -> list[Grid]:
     """The grids that were named, with the rows that were asked for."""
-    from btcnb.experiments.sweep.grids import read_grid
+    from btcnb.experiments.sweep.grid import read_grid
 
     grids = [read_grid(path, seeds) for path in paths]
     names = [grid.name for grid in grids]
@@ -146,7 +137,7 @@ def results(
 ) -> None:
     """List, compare and export what sweeps recorded."""
     from btcnb.build.project import write_atomically
-    from btcnb.experiments.sweep.reporting import Wanted, report, state_of_affairs
+    from btcnb.experiments.sweep.report import Wanted, report, state_of_affairs
 
     named = [_named(grid) for grid in grids or ()]
     paths = _files(_folder(context, results), [name for name, _ in named])
@@ -164,7 +155,7 @@ def results(
 
 def _named(grid: str) -> tuple[str, tuple[str, ...]]:
     """The name of a grid, and its rows where it is given as a file."""
-    from btcnb.experiments.sweep.grids import grid_rows
+    from btcnb.experiments.sweep.grid import grid_rows
 
     return grid_rows(grid) if grid.endswith((".yaml", ".yml")) else (Path(grid).stem, ())
 

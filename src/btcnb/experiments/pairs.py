@@ -174,14 +174,12 @@ FURTHER: dict[str, Callable[[Recipe, Transactions], Clusters]] = {"moser": moser
 that is judged, a function of local transactions. Each gives the rows `NAME` and `hybrid_on_NAME`."""
 
 
-def entity(job: Job) -> Numbers:
-    """Average linkage with every cut, and the controls."""
-    return _measured(job, ("average",), large=False)
+def entity(job: Job, table: bool = False) -> Numbers:
+    """Average linkage with every cut, and the controls.
 
-
-def entity_table(job: Job) -> Numbers:
-    """The whole of Table 2, every linkage with every cut; and the same pairs scored in the large graph."""
-    return _measured(job, PAPER_LINKAGES, large=True)
+    table: the whole of Table 2, every linkage with every cut; and the same pairs scored in the large graph
+    """
+    return _measured(job, PAPER_LINKAGES if table else ("average",), large=table)
 
 
 def _measured(job: Job, linkages: tuple[str, ...], large: bool) -> Numbers:

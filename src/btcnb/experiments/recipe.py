@@ -18,7 +18,7 @@ from btcnb.cluster import ClusterConfig
 from btcnb.data import DEFAULT_RULES, Source
 from btcnb.data.heuristics import RULES
 from btcnb.errors import ParameterError
-from btcnb.experiments.sweep.identity import defaults
+from btcnb.experiments.sweep.records import defaults
 from btcnb.learn import TrainConfig, baseline_config
 
 
@@ -108,6 +108,8 @@ class Job:
     recipe: Recipe
     method: str = "trained"
     measure: str = "scores"
+    arguments: tuple[tuple[str, Any], ...] = ()
+    """of the measure, by name"""
 
     def __post_init__(self) -> None:
         gates.text("row", self.row)

@@ -1,11 +1,9 @@
-"""Sweeps: grids of runs, computed here or elsewhere, recorded line by line, and compared.
+"""Sweeps: grids of runs, computed here or on a Dask cluster, recorded run by run.
 
 grid.yaml ──> jobs ──> what is not recorded yet ──> workers ──> records, one JSON line a run ──> tables
- grids                 planning                      local, remote   running, records              comparing, tables
+ grid                   records.plan                 run         records                          report
 """
 
-from btcnb.experiments.sweep.comparing import Paired, paired, records_frame, summary
-from btcnb.experiments.sweep.grids import Grid, read_grid
-from btcnb.experiments.sweep.tables import table
+from btcnb.experiments.sweep.grid import Grid, read_grid
 
-__all__ = ["Grid", "Paired", "paired", "read_grid", "records_frame", "summary", "table"]
+__all__ = ["Grid", "read_grid"]

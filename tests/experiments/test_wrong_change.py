@@ -11,9 +11,9 @@ import pytest
 from btcnb.data import Source, heuristic_clusters, heuristic_merges, load_transactions
 from btcnb.errors import ParameterError
 from btcnb.experiments import recipe
-from btcnb.experiments.flips import flipped, flipped_8, flipped_clusters
 from btcnb.experiments.measures import measure
 from btcnb.experiments.recipe import Job
+from btcnb.experiments.wrong_change import flipped, flipped_clusters
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, groups
@@ -68,15 +68,9 @@ def test_only_the_papers_encoder_sees_flipped_clusters() -> None:
 
 
 def test_a_job_measures_it_and_methods_without_an_encoder_are_refused() -> None:
-    job = Job("untrained", 3, recipe(TINY, 3), "untrained", "flipped_8")
-    first, second = measure(job), flipped_8(job)
+    job = Job("untrained", 3, recipe(TINY, 3), "untrained", "flipped", (("share", 0.08),))
+    first, second = measure(job), flipped(job, 0.08)
     lasting = [name for name in first if not name.startswith(("seconds.", "peak_mb."))]
     assert str([first[name] for name in lasting]) == str([second[name] for name in lasting])  # NaN is NaN
-    with pytest.raises(ParameterError, match="method is 'louvain'"):
-        measure(Job("louvain", 3, recipe(TINY, 3), "louvain", "flipped_8"))
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), "half"])
-def test_shares_that_are_none_are_refused(share: float) -> None:
-    with pytest.raises(ParameterError, match="share is"):
-        flipped_clusters(chain().pay("a", {"b": 1}).build(), share)
+    with pytest.raises(ParameterError, match="not 'louvain'"):
+        measure(Job("louvain", 3, recipe(TINY, 3), "louvain", "flipped", (("share", 0.08),)))

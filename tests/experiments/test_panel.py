@@ -1,6 +1,8 @@
-"""Far look-alikes on graphs where one can count hops by hand."""
+"""The panel of scores by hand: far look-alikes where one can count hops, and one tree beside communities."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import networkx as nx
 import numpy as np
@@ -9,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from btcnb.cluster import ClusterConfig, cut, linkage
 from btcnb.data import AddressGraph
-from btcnb.errors import DataError
-from btcnb.experiments.lookalikes import FAR, PARTNERS, SOURCES, far_lookalikes
+from btcnb.errors import ParameterError
+from btcnb.experiments import measures
+from btcnb.experiments.panel import FAR, PARTNERS, SOURCES, best_threshold, far_lookalikes, whole_tree_scores
+from btcnb.experiments.recipe import Job
 
 
 def graph_of(edges: list[tuple[int, int]], labels: list[int]) -> AddressGraph:
@@ -83,11 +88,6 @@ def test_long_lists_are_drawn_from() -> None:
     assert found["far_cosine"] != far_lookalikes(X, ring, seed=2)["far_cosine"]
 
 
-def test_one_row_per_node() -> None:
-    with pytest.raises(DataError, match="rows: are 3 for 8 nodes"):
-        far_lookalikes(rows(0, 1, 2), path(list(range(8))))
-
-
 @given(st.data())
 def test_trees_against_networkx(data: st.DataObject) -> None:
     """Trees of so few nodes that everybody is drawn: the means are over all ordered pairs."""
@@ -108,3 +108,55 @@ def test_trees_against_networkx(data: st.DataObject) -> None:
     means = {alike: np.mean(values) if values else np.nan for alike, values in cosines.items()}
     expected = {"far_cosine": means[True], "far_cosine_any": means[False], "far_pairs": len(cosines[True])}
     assert far_lookalikes(X, graph) == pytest.approx(expected, nan_ok=True)
+
+
+@dataclass
+class Graph:
+    """Nodes with labels; the last one has too small a degree to count."""
+
+    given: np.ndarray
+
+    def labels(self) -> np.ndarray:
+        return self.given
+
+    def degree(self) -> np.ndarray:
+        return np.where(np.arange(len(self.given)) < len(self.given) - 1, 2, 1)
+
+
+def around(directions: np.ndarray, each: int) -> np.ndarray:
+    noise = 0.01 * np.random.default_rng(0).normal(size=(len(directions) * each, directions.shape[1]))
+    return np.repeat(directions, each, axis=0) + noise
+
+
+def test_an_owner_torn_apart_by_communities_is_whole_in_one_tree() -> None:
+    labels = np.repeat(np.arange(4), 10)
+    X = around(np.eye(4), 10)
+    torn = np.arange(40) % 2  # every owner half in either community
+    numbers = whole_tree_scores(X, Graph(labels), torn, ClusterConfig())
+    assert [numbers[f"whole_{name}"] for name in ("DP", "NMI", "ARI")] == pytest.approx([1.0] * 3)
+    assert numbers["whole_clusters"] == 4 and 0.01 < float(numbers["whole_threshold"] or 0) < 1.0
+    assert float(numbers["communities_ARI"] or 0) < 0.05
+
+
+def test_an_embedding_that_says_nothing_leaves_all_to_the_communities() -> None:
+    """Two owners in one place: the tree mixes them, the communities are the owners."""
+    labels = np.arange(41) % 2
+    numbers = whole_tree_scores(around(np.eye(3)[:1], 41), Graph(labels), labels, ClusterConfig())
+    assert [numbers["communities_ARI"], numbers["communities_NMI"]] == pytest.approx([1.0] * 2)
+    assert float(numbers["whole_DP"] or 1) < 0.7 and float(numbers["whole_ARI"] or 0) < 0.3
+
+
+def test_some_levels_find_what_all_levels_find_where_clusters_are_plain() -> None:
+    X = around(np.eye(8), 50)
+    Z = linkage(X)
+    every, some = (cut(Z, best_threshold(X, Z, limit)) for limit in (400, 399))
+    assert len(np.unique(every)) == 8
+    assert len(np.unique(some)) in range(6, 12), "24 numbers of clusters from 2 to 200: one of them is near 8"
+
+
+@pytest.mark.parametrize("graph", ["simulated", "real"])
+def test_what_has_no_embedding_has_no_tree(graph: str) -> None:
+    job = object.__new__(Job)
+    object.__setattr__(job, "method", "louvain")
+    with pytest.raises(ParameterError, match="louvain"):
+        measures.whole_tree(job, graph)

@@ -10,16 +10,21 @@
       gat: {}
       louvain: {method: louvain}
       ward: {linkage: ward, cluster.alpha: 2.0}
+    product:                   # or every combination: rows `gat 1`, `untrained 1`, `gat 2`, `untrained 2`
+      encoder: {gat: {}, untrained: {method: untrained}}
+      disorder: {1: {}, 2: {disorder: 2}}
 
 A row may set the fields of TrainConfig and of ClusterConfig (a name that both have is training's; `cluster.NAME` is the
-other, and the linkage is called `linkage`), size, disorder and scope of the source, supervision, method and measure.
-Seed i means economy i, initialisation i and tuples i.
+other, and the linkage is called `linkage`), size, disorder and scope of the source, supervision, method, measure and
+the `arguments` of the measure. Seed i means economy i, initialisation i and tuples i.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
+import inspect
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -30,13 +35,13 @@ import yaml
 
 from btcnb import sizes
 from btcnb.errors import BtcnbError, DataError
-from btcnb.experiments.sweep.identity import run_id
+from btcnb.experiments.sweep.records import run_id
 from btcnb.plain_yaml import read_yaml
 
 if TYPE_CHECKING:
     from btcnb.experiments.recipe import Job
 
-KEYS = ("name", "words", "measure", "size", "seeds", "base", "rows")
+KEYS = ("name", "words", "measure", "size", "seeds", "base", "rows", "product")
 MOST_SEEDS = 10_000
 
 
@@ -68,7 +73,7 @@ def read_grid(path: str | Path, seeds: int | list[int] | None = None) -> Grid:
     name, top, rows = _read_file(path)
     whole = {key: top[key] for key in ("measure", "size") if key in top}
     base = whole | _settings(path, "base", top.get("base"))
-    settings = {row: base | _settings(path, f"rows.{row}", value) for row, value in rows.items()}
+    settings = {row: base | _merged(path, row, values) for row, values in rows.items()}
     numbers = _seeds(path, top.get("seeds", 5) if seeds is None else seeds)
     jobs = tuple(_job(path, row, seed, given) for seed in numbers for row, given in settings.items())
     _refuse_duplicates(path, jobs)
@@ -81,8 +86,16 @@ def grid_rows(path: str | Path) -> tuple[str, tuple[str, ...]]:
     return name, tuple(map(str, rows))
 
 
-def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Name, all keys and rows of a grid's file."""
+def _merged(path: Path, row: str, values: list[Any]) -> dict[str, Any]:
+    """The settings of a row; those of a product's factors together."""
+    merged: dict[str, Any] = {}
+    for value in values:
+        merged |= _settings(path, f"rows.{row}", value)
+    return merged
+
+
+def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, list[Any]]]:
+    """Name, all keys, and the rows of a grid's file with the settings of each: several where a product makes it."""
     try:
         read = read_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -92,7 +105,12 @@ def _read_file(path: Path) -> tuple[str, dict[str, Any], dict[str, Any]]:
         raise DataError(path, "YAML", f"cannot be read ({said})", "mend the file") from None
     top = _mapping(path, "grid", read)
     _known(path, "grid", top, KEYS)
-    rows = _mapping(path, "rows", top.get("rows"))
+    rows = {row: [value] for row, value in _mapping(path, "rows", top.get("rows")).items()}
+    factors = [
+        _mapping(path, f"product.{name}", each) for name, each in _mapping(path, "product", top.get("product")).items()
+    ]
+    for chosen in itertools.product(*(each.items() for each in reversed(factors))) if factors else ():
+        rows[" ".join(name for name, _ in reversed(chosen))] = [value for _, value in chosen]
     if not rows:
         raise DataError(path, "rows", "there are none", "name at least one row")
     name = str(top.get("name", path.stem))
@@ -109,6 +127,9 @@ def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
 
     parts: dict[str, dict[str, Any]] = {"source": {}, "train": {}, "cluster": {}, "recipe": {}, "job": {}}
     for key, value in given.items():
+        if key == "arguments":
+            parts["job"][key] = tuple(sorted(_mapping(path, f"rows.{row}.arguments", value).items()))
+            continue
         part, name = _places()[key]
         parts[part][name] = tuple(value) if isinstance(value, list) else value
     for key, known in (("method", METHODS), ("measure", MEASURES)):
@@ -116,6 +137,10 @@ def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
             raise DataError(path, f"rows.{row}.{key}", *_unknown(key, parts["job"][key], known))
     if "size" in parts["source"] and parts["source"]["size"] not in sizes.names():
         raise DataError(path, f"rows.{row}.size", *_unknown("size", parts["source"]["size"], sizes.names()))
+    known = set(inspect.signature(MEASURES[parts["job"].get("measure", "scores")]).parameters) - {"job"}
+    for name, _ in parts["job"].get("arguments", ()):
+        if name not in known:
+            raise DataError(path, f"rows.{row}.arguments", *_unknown("argument", name, known or {"none"}))
     try:
         source = Source.of(seed=seed, **parts["source"])
         made = recipe(source, seed, cluster=ClusterConfig(**parts["cluster"]), **parts["train"])
@@ -137,7 +162,7 @@ def _places() -> dict[str, tuple[str, str]]:
     places |= {item.name: ("train", item.name) for item in fields(TrainConfig) if item.name != "seed"}
     places |= {name: ("source", name) for name in ("size", "disorder", "scope")}
     places |= {item.name: ("recipe", item.name) for item in fields(Recipe) if item.name == "supervision"}
-    return places | {name: ("job", name) for name in ("method", "measure")}
+    return places | {name: ("job", name) for name in ("method", "measure", "arguments")}
 
 
 def _settings(path: Path, field: str, value: Any) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from btcnb import gates
 from btcnb.cluster import fill_zero_rows
 from btcnb.data import (
     DEFAULT_RULES,
@@ -27,6 +26,7 @@ from btcnb.data import (
     load_transactions,
 )
 from btcnb.data.components import components
+from btcnb.errors import ParameterError
 from btcnb.experiments.quality import best_silhouette, cuts, flags, quality
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.refine import Refiner, refined
@@ -47,10 +47,9 @@ def flipped_clusters(txs: Transactions, share: float, seed: int = 0, config: Heu
     `share`; in those the sender is merged with the other output, whatever rule made the guess. Merges of common inputs
     are left alone.
     """
-    share = gates.real("share", share, "[0, 1]")
     merges = heuristic_merges(txs, DEFAULT_RULES, config)
     other = _other_output(txs, merges)
-    wrong = np.random.default_rng([gates.whole("seed", seed, "[0, 2147483647]"), 17]).random(len(txs)) < share
+    wrong = np.random.default_rng([seed, 17]).random(len(txs)) < share
     flip = (other >= 0) & wrong[merges["tx"].to_numpy(dtype=np.int64)]
     guessed = merges["address_b"].to_numpy(dtype=np.int64)
     return components(txs.num_addresses, merges["address_a"].to_numpy(dtype=np.int64), np.where(flip, other, guessed))
@@ -68,32 +67,23 @@ def _other_output(txs: Transactions, merges: pd.DataFrame) -> IntArray:
     return np.where(is_guess & (guessed == first), second, np.where(is_guess & (guessed == second), first, -1))
 
 
-def flipped_8(job: Job) -> Numbers:
-    """Refinement of clusters with 8 % of the change guesses flipped."""
-    return flipped(job, 0.08)
-
-
-def flipped_20(job: Job) -> Numbers:
-    """Refinement of clusters with 20 % of the change guesses flipped."""
-    return flipped(job, 0.20)
-
-
 def flipped(job: Job, share: float) -> Numbers:
     """What an encoder does to flipped clusters of the test graph, against true owners; names as in `refining.cuts`.
 
     The paper's encoder is trained on flipped clusters too; one trained on common inputs, or not at all, never sees one.
     """
-    gates.choice("method", job.method, METHODS)
-    laps = StageTimer()
-    with laps("graphs"):
+    if job.method not in METHODS:
+        raise ParameterError(f"flipped clusters need an encoder: {' or '.join(METHODS)}, not {job.method!r}.")
+    timer = StageTimer()
+    with timer("graphs"):
         graph = [load_graph(job.recipe.source, role) for role in ROLES][-1]
-    with laps("train"):
+    with timer("train"):
         run = _run(job, share)
-    with laps("embed"):
+    with timer("embed"):
         rows, _ = fill_zero_rows(embed(run.model, graph), job.recipe.cluster.zero_rows)
-    with laps("refine"):
+    with timer("refine"):
         numbers = _refined(rows, graph, _flipped(job.recipe.source, "test", share, job.seed), job.seed)
-    return numbers | laps.record() | {"data": graph.fingerprint()}
+    return numbers | timer.record() | {"data": graph.fingerprint()}
 
 
 def _run(job: Job, share: float) -> Run:
