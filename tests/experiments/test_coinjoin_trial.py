@@ -263,7 +263,7 @@ def test_repulsion_is_a_training_of_its_own() -> None:
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
-    for repulsion, method in (("none", "louvain"), ("all", "untrained")):
+    for repulsion, method in ((False, "louvain"), (True, "untrained")):
         with pytest.raises(ParameterError, match=f"{method!r} is none"):
             measure(Job("x", 1, RECIPE, method, "mixing", (("repulsion", repulsion),)))
 
