@@ -48,5 +48,6 @@ def _kernels() -> dict[str, bytes]:
     sources = {path.relative_to(PACKAGE): path.read_bytes() for path in PACKAGE.rglob("*.py")}
     folders = {path.parts[0] for path, source in sources.items() if b"import njit" in source}
     found = {path.as_posix(): source for path, source in sources.items() if path.parts[0] in folders}
-    library = LIBRARY.rglob("*.py") if LIBRARY else ()
-    return found | {f"meanlink/{path.relative_to(LIBRARY).as_posix()}": path.read_bytes() for path in library}
+    if LIBRARY is not None:
+        found |= {f"meanlink/{path.relative_to(LIBRARY)}": path.read_bytes() for path in LIBRARY.rglob("*.py")}
+    return found
