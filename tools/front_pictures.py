@@ -29,8 +29,8 @@ from btcnb.book.figures import COLOURS
 from btcnb.book.reading import chapter_pages
 from btcnb.data import Source, Transactions, heuristic_merges, simulate
 from btcnb.data.components import components
-from btcnb.data.judging.collapse import marked
 from btcnb.data.judging.entity_pairs import interval_config
+from btcnb.data.judging.links import marked
 from btcnb.errors import DataError
 
 ROOT = Path(__file__).resolve().parents[1]
