@@ -6,7 +6,7 @@
 
 Piece → clusters → address graph → features scaled within that graph, as the paper does → embedding → trees → cuts. The
 paper evaluates entity labels and CoinJoins this way. Several pieces are embedded side by side, and one distance matrix
-serves all linkages and cuts of a piece; the partitions are those of `build_graph`, `embed`, `linkage` with `cut_…`, and
+serves all trees over a whole piece; the partitions are those of `build_graph`, `embed`, `linkage` with `cut_…`, and
 `refine`, one piece at a time.
 """
 
@@ -27,6 +27,7 @@ from btcnb.cluster import (
     cut_forest,
     cut_gap,
     cut_inconsistency,
+    dendrograms,
     fill_zero_rows,
     flat,
     global_threshold,
@@ -94,7 +95,7 @@ class LocalGraphs:
             for (txs, labels, graph), start in zip(group, first.tolist(), strict=True):
                 embedded, zero_rows = _with_directions(rows[start : start + graph.num_nodes])
                 matrix = DistanceMatrix(embedded, reuse=matrix)
-                found = self._clustered(txs, labels, matrix)
+                found = self._clustered(txs, labels, embedded, matrix)
                 yield Local(txs, found, np.asarray(embedded, dtype=np.float32), zero_rows, graph.x.numpy())
 
     def _groups(self, pieces: Iterable[Transactions]) -> Iterator[list[tuple[Transactions, IntArray, PreparedGraph]]]:
@@ -120,17 +121,19 @@ class LocalGraphs:
         config = self.model.config
         return prepare(graph, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit)
 
-    def _clustered(self, txs: Transactions, labels: IntArray, matrix: DistanceMatrix) -> dict[str, IntArray]:
+    def _clustered(
+        self, txs: Transactions, labels: IntArray, rows: FloatArray, matrix: DistanceMatrix
+    ) -> dict[str, IntArray]:
         found: dict[str, IntArray] = {HEURISTICS: labels}
         trees = {GNN: {linkage: whole_cuts(matrix, linkage, self.cuts) for linkage in self.linkages}}
-        trees[HYBRID] = {linkage: inner_cuts(matrix, labels, linkage, self.cuts) for linkage in self.linkages}
+        trees[HYBRID] = {linkage: inner_cuts(rows, labels, linkage, self.cuts) for linkage in self.linkages}
         for kind, by_linkage in trees.items():
             for linkage, by_cut in by_linkage.items():
                 found |= {f"{kind}.{linkage}.{cut}": flat for cut, flat in by_cut.items()}
         linkage, cut = self.refined_by
         for name, clusters in self.further.items():
             found[name] = clusters(txs)
-            found[f"hybrid_on_{name}"] = inner_cuts(matrix, found[name], linkage, (cut,))[cut]
+            found[f"hybrid_on_{name}"] = inner_cuts(rows, found[name], linkage, (cut,))[cut]
         return found
 
 
@@ -155,18 +158,16 @@ def whole_cuts(matrix: DistanceMatrix, linkage: str, cuts: Sequence[str]) -> dic
     return {cut: flat(Z, thresholds[cut], CUTS[cut].criterion) for cut in cuts}
 
 
-def inner_cuts(matrix: DistanceMatrix, partition: IntArray, linkage: str, cuts: Sequence[str]) -> dict[str, IntArray]:
+def inner_cuts(rows: FloatArray, partition: IntArray, linkage: str, cuts: Sequence[str]) -> dict[str, IntArray]:
     """Partition of the points by each of the rules, as `refine` gives it: a tree in each cluster, one λ for all."""
-    forest, silhouettes = matrix.dendrograms(partition, linkage)
-    local = {"silhouette": silhouettes}
-    for cut in {"inconsistency" if cut.startswith("inconsistency") else cut for cut in cuts} - {"silhouette"}:
-        local[cut] = local_thresholds(None, forest, cut)
-    if "inconsistency" in local:
-        local["inconsistency-height"] = local["inconsistency"]  # one threshold, compared with two things
+    forest = dendrograms(rows, partition, linkage, progress=False)
+    rules = {"inconsistency" if cut.startswith("inconsistency") else cut for cut in cuts}
+    local = {rule: local_thresholds(rows, forest, rule, progress=False) for rule in rules}
     values = {kind: merge_values(forest, kind) for kind in {CUTS[cut].criterion for cut in cuts}}
     found = {}
-    for cut in cuts:
-        threshold = global_threshold(forest.sizes, local[cut])
+    for cut in cuts:  # both readings of the inconsistency rule compare one threshold, with two things
+        rule = "inconsistency" if cut.startswith("inconsistency") else cut
+        threshold = global_threshold(forest.sizes, local[rule])
         found[cut] = cut_forest(forest, values[CUTS[cut].criterion], np.inf if np.isnan(threshold) else threshold)
     return found
 

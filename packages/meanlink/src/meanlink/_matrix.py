@@ -274,38 +274,3 @@ def _small_cut(rows: Float64, tree: int, t: Trees) -> float:
             inner = node - t.offsets[-1]
             Z[m, side] = node - start if inner < 0 else n + inner - first
     return best_threshold(_distances(rows), np.ones(n), Z)
-
-
-@compiled()
-def matrix_trees(
-    D: Float64, copies: Int64, members: Int64, offsets: Int64, method: int, n_min: int
-) -> tuple[Float64, Float64]:
-    """A tree for each cluster of a partition, merges (n-k, 4) in the order of a forest, and silhouette thresholds (k,).
-
-    D (m, m): distances of distinct points; copies (n,): the distinct one of every point; thresholds are NaN below
-    `n_min` points
-    """
-    k = len(offsets) - 1
-    merges, thresholds = np.empty((len(members) - k, 4)), np.full(k, np.nan)
-    place = np.full(len(D), -1, dtype=np.int64)
-    for c in range(k):
-        start, stop = offsets[c], offsets[c + 1]
-        n = stop - start
-        if n < 2:
-            continue
-        own, names, weight, m = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.zeros(n), 0
-        for i in range(n):
-            point = copies[members[start + i]]
-            if place[point] < 0:
-                place[point], names[m] = m, point
-                m += 1
-            own[i] = place[point]
-            weight[own[i]] += 1.0
-        for i in range(m):
-            place[names[i]] = -1
-        inside = _selected(D, names[:m])
-        Z = tree_of(inside, weight[:m], near_groups(inside), method)
-        merges[start - c : stop - c - 1] = with_copies(Z, own)
-        if n >= n_min:
-            thresholds[c] = best_threshold(inside, weight[:m], Z)
-    return merges, thresholds

@@ -1,7 +1,7 @@
-"""Several trees and cuts of one set of a few thousand points, out of one distance matrix.
+"""Several trees and their best cuts of one set of a few thousand points, out of one distance matrix.
 
 A thousand sets of a few thousand points each are another task than one large set: the matrix of a set fits into memory,
-and serves all linkages and cuts. `linkage` and `dendrograms` use the same kernels for small inputs.
+and serves all linkages and cuts. `linkage` uses the same kernels for small inputs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ import numpy as np
 
 from meanlink import _validate
 from meanlink._level_scores import best_threshold
-from meanlink._matrix import matrix_trees, near_groups, square_distances, tree_of, with_copies
+from meanlink._matrix import near_groups, square_distances, tree_of, with_copies
 from meanlink._types import Float64
-from meanlink.cuts import N_MIN
-from meanlink.forest import Forest, grouped
 from meanlink.linkage import LINKAGES, distinct_rows
 
 
@@ -72,13 +70,3 @@ class DistanceMatrix:
     def cut_silhouette(self, method: str = "average") -> float:
         """The threshold of the tree's best level, as `meanlink.cut_silhouette` gives it."""
         return float(best_threshold(self._distances, self._weight, self._tree(method)))
-
-    def dendrograms(self, partition: Any, method: str = "average", n_min: int = N_MIN) -> tuple[Forest, Float64]:
-        """The forest of a partition (n,), as `meanlink.dendrograms` gives it, and silhouette thresholds of its trees,
-        as `meanlink.local_thresholds` gives them.
-        """
-        code = LINKAGES[_validate.choice("method", method, LINKAGES)]
-        clusters, members, offsets = grouped(partition, len(self._copies))
-        n_min = _validate.whole("n_min", n_min, 2)
-        merges, thresholds = matrix_trees(self._distances, self._copies, members, offsets, code, n_min)
-        return Forest(clusters, members, offsets, merges), thresholds
