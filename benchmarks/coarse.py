@@ -20,7 +20,7 @@ from _embedded import embedded, graph_and_model
 from _measure import RESULTS, in_child, rows, show, stage, write
 
 from btcnb.cluster import MAX_SIZE, coarse_partition, evaluate
-from btcnb.cluster.communities import undirected
+from btcnb.cluster.communities import modularity, simple_pairs
 
 SPEED = 20.0
 METHODS = ("igraph", "leidenalg")
@@ -39,7 +39,7 @@ def measure(size: str, split: str, method: str, max_size: int) -> dict[str, Any]
     found = {
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
-        "modularity": undirected(graph).modularity(labels.tolist()),
+        "modularity": modularity(simple_pairs(graph)[0], labels),
         "communities": len(sizes),
         "communities_of_one": int((sizes == 1).sum()),
         "largest_community": int(sizes.max()),

@@ -15,9 +15,9 @@ from clique_rings import cliques
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from btcnb.cluster import ENGINES, GraphLike, coarse_partition, communities, engines, tune_resolution
-from btcnb.cluster.communities import BASELINES, RESOLUTIONS, joined_again, modularity, simple_pairs, undirected
-from btcnb.cluster.engines import Search
+from btcnb.cluster import ENGINES, coarse_partition, communities, engines, tune_resolution
+from btcnb.cluster.communities import BASELINES, RESOLUTIONS, joined_again, modularity, simple_pairs
+from btcnb.cluster.engines import Search, network_of
 from btcnb.errors import DataError
 
 WHOLE = 0.01
@@ -52,7 +52,7 @@ def test_a_ring_of_cliques_falls_into_its_cliques(method: str) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_all_engines_repeat_themselves_and_reach_the_same_modularity(engine: str) -> None:
-    graph = undirected(Planted())
+    graph = network_of(*simple_pairs(Planted()))
     first, second = (ENGINES[engine](graph, Search(1.0, 3, 10)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     other = communities(graph, "leiden", 1.0, 3)
@@ -77,19 +77,18 @@ def test_the_resolution_is_that_of_the_graph_it_was_tuned_on() -> None:
 
 def test_the_undirected_graph_has_each_pair_once() -> None:
     graph = Planted()
-    assert isinstance(graph, GraphLike)
-    simple = undirected(graph)
-    assert simple.vcount() == graph.num_nodes and simple.is_simple()
-    pairs = {tuple(sorted(pair)) for pair in graph.edge_index().T.tolist() if pair[0] != pair[1]}
-    assert simple.ecount() == len(pairs)
-    again = undirected((graph.edge_index(), graph.num_nodes))
-    assert again.get_edgelist() == simple.get_edgelist()
+    pairs, nodes = simple_pairs(graph)
+    expected = {tuple(sorted(pair)) for pair in graph.edge_index().T.tolist() if pair[0] != pair[1]}
+    assert nodes == graph.num_nodes and [tuple(pair) for pair in pairs.tolist()] == sorted(expected)
+    for other in ((graph.edge_index(), graph.num_nodes), network_of(pairs, nodes)):
+        np.testing.assert_array_equal(simple_pairs(other)[0], pairs)
 
 
 def test_modularity_is_igraphs() -> None:
     pairs, nodes = simple_pairs(Planted())
     labels = np.random.default_rng(1).integers(7, size=nodes)
-    assert modularity(pairs, labels) == pytest.approx(undirected(Planted()).modularity(labels.tolist()), abs=1e-12)
+    expected = network_of(pairs, nodes).modularity(labels.tolist())
+    assert modularity(pairs, labels) == pytest.approx(expected, abs=1e-12)
     assert np.isnan(modularity(np.empty((0, 2), dtype=np.int64), np.zeros(3, dtype=np.int64)))
 
 

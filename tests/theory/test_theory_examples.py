@@ -52,7 +52,3 @@ def test_three_linkages_never_fail_and_a_fourth_does():
     assert 50 < separated <= 60
     assert all(perfect[method] == separated for method in methods[:3])
     assert perfect["ward"] < separated  # its heights are no distances, so a cut inside the gap is no cut of it
-
-
-def test_no_trials_find_nothing():
-    assert perfect_cut_trials(0, ["single"], np.random.default_rng(0)) == (0, {"single": 0})

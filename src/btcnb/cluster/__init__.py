@@ -2,7 +2,6 @@
 
 from btcnb.cluster.communities import (
     MAX_SIZE,
-    GraphLike,
     LabelledGraph,
     coarse_partition,
     communities,
@@ -44,7 +43,6 @@ __all__ = [
     "MAX_SIZE",
     "ClusterConfig",
     "Forest",
-    "GraphLike",
     "LabelledGraph",
     "Levels",
     "PairCounts",

@@ -1,7 +1,7 @@
 """Communities of a graph: the coarse partition of bounded size, and the Louvain and Leiden baselines.
 
-All functions see the simple undirected graph: without directions, loops and repeated edges. They take a `GraphLike`, a
-pair (edge_index (2, E), num_nodes), or an igraph graph.
+All functions see the simple undirected graph: without directions, loops and repeated edges. They take a graph with
+`num_nodes` and `edge_index()`, a pair (edge_index (2, E), num_nodes), or an igraph graph.
 
 A community above the limit of size is split by its own communities. This leaves more pieces than necessary: around a
 hub of 60,000 addresses hang hundreds of small groups that belong to the hub's community in the whole graph. The pieces
@@ -15,7 +15,7 @@ Pieces whose best neighbour is full share a community with the others that found
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ import pandas as pd
 from numba import njit
 from scipy import sparse
 
-from btcnb.cluster.engines import Search, find, network_of
+from btcnb.cluster.engines import Search, find
 from meanlink.progress import Progress, Reporter
 
 Bool = npt.NDArray[np.bool_]
@@ -45,19 +45,16 @@ NETWORKX_NODES = 5_000
 """Above this many nodes the Louvain baseline runs in igraph: NetworkX keeps Python dictionaries of every edge."""
 
 
-@runtime_checkable
-class GraphLike(Protocol):
-    """A directed graph with nodes 0..num_nodes-1, such as an `AddressGraph`; `edge_index()` has shape (2, E)."""
+class LabelledGraph(Protocol):
+    """A directed graph with nodes 0..num_nodes-1, such as an `AddressGraph`; `edge_index()` has shape (2, E).
+
+    Its nodes have a cluster and a degree, which scoring needs and the search for communities does not.
+    """
 
     @property
     def num_nodes(self) -> int: ...
 
     def edge_index(self) -> Any: ...
-
-
-@runtime_checkable
-class LabelledGraph(GraphLike, Protocol):
-    """A graph whose nodes have a cluster and a degree, which scoring needs."""
 
     def labels(self) -> Any: ...
 
@@ -77,11 +74,6 @@ def simple_pairs(graph: Any) -> tuple[Int64, int]:
     keys = np.sort((low * nodes + high)[low != high])  # NumPy's `unique` takes fifty times as long
     first = keys[np.diff(keys, prepend=-1) > 0]
     return np.stack(np.divmod(first, max(nodes, 1)), axis=1), int(nodes)
-
-
-def undirected(graph: Any) -> Any:
-    """The simple undirected graph as an igraph graph."""
-    return network_of(*simple_pairs(graph))
 
 
 def modularity(pairs: Int64, labels: Int64) -> float:

@@ -191,10 +191,6 @@ class LemmaMargin:
     """number of clusters"""
     S_max: int
     """size of the largest cluster"""
-    S_second: int
-    """size of the second largest cluster; 0 when there is only one"""
-    S_min: int
-    """size of the smallest cluster with at least two nodes; 1 when there is none"""
     distance: float
     """ε = ‖L − L°‖_op"""
     eigengap: float
@@ -212,11 +208,6 @@ class LemmaMargin:
     def holds(self) -> bool:
         """Whether the sufficient condition is met; the embeddings may be separable when it is not."""
         return self.left < self.right
-
-    @property
-    def slack(self) -> float:
-        """right − left: positive when the condition holds."""
-        return self.right - self.left
 
 
 def lemma_margin(
@@ -247,8 +238,6 @@ def lemma_margin_at(distance: float, ideal: IdealLaplacian, form: LemmaForm = "p
         form=form,
         k=k,
         S_max=largest,
-        S_second=int(sizes[1]) if k > 1 else 0,
-        S_min=int(sizes[sizes >= 2].min()) if largest >= 2 else 1,
         distance=distance,
         eigengap=gap,
         M=M,

@@ -184,11 +184,6 @@ class TheoremMargin:
     def holds(self) -> bool:
         return self.left < self.right
 
-    @property
-    def slack(self) -> float:
-        """right − left: positive when the condition holds."""
-        return self.right - self.left
-
 
 def theorem_margin(
     A: Any,
