@@ -42,7 +42,7 @@ from btcnb.experiments.change_forest import (
     row_scores,
     train_forest,
 )
-from btcnb.experiments.moser import change_decisions, moser_merges
+from btcnb.experiments.moser import change_decisions, moser_clusters
 from btcnb.experiments.moser_measure import chain_votes, forest_numbers, pooled_scores, vote_numbers
 from btcnb.store.keys import commit
 
@@ -81,7 +81,7 @@ def whole(txs: Transactions) -> tuple[OutputRows, dict[str, Any]]:
         "truth.remaining": len(loose.revealed.remaining),
         "truth.both_spent": float(loose.votes.both_spent.mean()),
         "truth.fee_known": float(fee.mean()) if len(fee) else math.nan,
-        "rows.silent": rows.dropped["without any vote"],
+        "rows.silent": rows.silent,
     }
 
 
@@ -94,7 +94,7 @@ def clusters(txs: Transactions, labels: Path, rows: OutputRows) -> dict[str, Any
     numbers: dict[str, Any] = {f"decisions.{name}": value for name, value in decisions.counts.items()}
     numbers["universal.threshold"] = forest.universal_threshold
     for how in ("naive", "constrained"):
-        made = moser_merges(txs, forest, decisions=decisions, base=base, how=how)
+        made = moser_clusters(txs, forest, decisions=decisions, base=base, how=how)
         sizes, home = np.bincount(made.labels), services_together(named, base, made.labels)
         numbers |= {f"{how}.{name}": value for name, value in made.counts.items()}
         numbers |= {f"{how}.largest": int(sizes.max()), f"{how}.clusters": len(sizes)}

@@ -23,7 +23,6 @@ from btcnb.experiments.moser import (
     confused,
     confusion_sweep,
     moser_clusters,
-    moser_merges,
     right_merges,
 )
 from btcnb.experiments.moser_measure import (
@@ -65,7 +64,7 @@ def story() -> Chain:
 def test_the_sure_change_joins_its_senders() -> None:
     txs = story().build()
     forest = oracle(t0=(0.001, 0.998), t1=(0.5, 0.998))
-    assert groups(txs, moser_clusters(txs, forest)) == {
+    assert groups(txs, moser_clusters(txs, forest).labels) == {
         *(frozenset(x) for x in (["a", "c"], ["b", "d"], ["shop"], ["shop2"]))
     }
 
@@ -102,9 +101,9 @@ def test_a_cannot_link_stops_the_wrong_merge() -> None:
         .build()
     )
     forest = oracle(t0=(0.001, 0.999), t1=(0.5, 0.999), t2=(0.999, 0.5))
-    naive = moser_merges(txs, forest, how="naive")
+    naive = moser_clusters(txs, forest, how="naive")
     assert frozenset(["u", "c", "cold", "hot"]) in groups(txs, naive.labels)
-    made = moser_merges(txs, forest)
+    made = moser_clusters(txs, forest)
     assert groups(txs, made.labels) == {frozenset(["u", "c", "cold"]), *(frozenset([x]) for x in ("hot", "d", "k"))}
     assert {name: made.counts[name] for name in ("merges", "merged", "blocked", "joined", "cannot_links")} == {
         "merges": 3,
@@ -118,14 +117,14 @@ def test_a_cannot_link_stops_the_wrong_merge() -> None:
 def test_what_common_inputs_show_is_left_alone_and_counted() -> None:
     """The change of 0 is co-spent with a later: nothing is to be merged, and the shop is not either."""
     txs = chain().pay("a", {"shop": 7, "c": 2}).pay(["c", ("a", 1)], {"z": 3}).build()
-    made = moser_merges(txs, oracle(t0=(0.999, 0.001)))
+    made = moser_clusters(txs, oracle(t0=(0.999, 0.001)))
     assert (made.counts["decided"], made.counts["known"], made.counts["merges"]) == (1, 1, 0)
     assert (made.labels == made.base).all()
 
 
 def test_nothing_to_decide_leaves_the_common_inputs() -> None:
     for txs in (chain().build(), chain().coinbase("m").pay(["a", "b"], {"c": 1}).build()):
-        made = moser_merges(txs, oracle())
+        made = moser_clusters(txs, oracle())
         assert made.labels.tolist() == made.base.tolist()
         assert made.counts["merges"] == 0
 
@@ -137,15 +136,15 @@ def test_decisions_of_a_chain_serve_its_pieces() -> None:
     piece = whole.local(keep)
     assert (piece.tx.tolist(), piece.change.tolist()) == ([0, 1], [1, 0])
     local = txs.select(keep)
-    assert frozenset(["b", "d"]) in groups(local, moser_clusters(local, oracle(), decisions=piece))
+    assert frozenset(["b", "d"]) in groups(local, moser_clusters(local, oracle(), decisions=piece).labels)
     assert whole.local(np.empty(0, dtype=np.int64)).tx.tolist() == []
 
 
 def test_a_trained_forest_clusters_a_chain_it_never_saw() -> None:
-    forest = train_forest(chain_of(40), ForestConfig(trees=10))
+    forest = train_forest([chain_of(40)], ForestConfig(trees=10))
     txs = chain(start_block=600_000).pay("a", {"x": 2_000_000, "c": 765_431}).pay("x", {"y": 2_000_000}, version=1)
     txs = txs.pay("c", {"v": 765_431}).build()
-    assert frozenset(["a", "c"]) in groups(txs, moser_clusters(txs, forest))
+    assert frozenset(["a", "c"]) in groups(txs, moser_clusters(txs, forest).labels)
 
 
 # trials ---------------------------------------------------------------------------------------------------------
@@ -231,12 +230,6 @@ def test_labels_are_scored_on_the_same_pairs_for_all() -> None:
     assert {found[f"{name}.pairs"] for name in makers} == {6}
 
 
-def test_truth_is_needed() -> None:
-    txs = story().build()
-    with pytest.raises(DataError, match=r"truth\.change"):
-        right_merges(txs, decided(1, 1))
-
-
 # votes ----------------------------------------------------------------------------------------------------------
 
 
@@ -280,6 +273,6 @@ def test_real_blocks_reveal_and_vote() -> None:
     table = pooled_scores([found])
     published = published_votes()
     assert abs(table.loc["power_of_ten_3", "remaining"] - published.loc["power_of_ten_3", "remaining"]) < 0.2
-    forest = train_forest(chain_of(30), ForestConfig(trees=5))
-    made = moser_merges(txs, forest)
+    forest = train_forest([chain_of(30)], ForestConfig(trees=5))
+    made = moser_clusters(txs, forest)
     assert made.counts["merged"] + made.counts["joined"] + made.counts["blocked"] == made.counts["merges"]

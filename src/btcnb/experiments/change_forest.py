@@ -11,14 +11,15 @@ notebooks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from pydantic import Field
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 
 from btcnb.configuration import Real, Whole, configuration
@@ -85,7 +86,7 @@ class OutputRows(NamedTuple):
     X: npt.NDArray[np.float32]  # (2n, 35) votes and features, see `output_rows`
     y: BoolArray  # (2n,) is it the change?
     group: IntArray  # (2n,) cluster of the senders, by common inputs: numbered over all chains
-    dropped: dict[str, int]  # transactions that were left out, by reason
+    silent: int = 0  # transactions that were left out because no heuristic votes
 
     def __len__(self) -> int:
         return len(self.y)
@@ -101,7 +102,7 @@ class OutputRows(NamedTuple):
 
     def of(self, chosen: BoolArray) -> OutputRows:
         """The rows of a mask (2n,)."""
-        return OutputRows(self.X[chosen], self.y[chosen], self.group[chosen], self.dropped)
+        return OutputRows(self.X[chosen], self.y[chosen], self.group[chosen], self.silent)
 
 
 def labelled_rows(txs: Transactions, known: KnownChange, senders: IntArray, votes: ChangeVotes) -> OutputRows:
@@ -109,34 +110,24 @@ def labelled_rows(txs: Transactions, known: KnownChange, senders: IntArray, vote
 
     senders: (n,) cluster of the senders of each transaction in `known`
     """
-    chosen = votes.of(known.tx)
-    X = output_rows(txs, chosen)
+    X = output_rows(txs, votes.of(known.tx))
     y = np.stack([known.change == 0, known.change == 1], axis=1).ravel()
     voted = has_vote(X)
-    rows = OutputRows(X, y, np.repeat(senders, 2), {"without any vote": int((~voted).sum()) // 2})
-    return rows.of(voted)
+    return OutputRows(X, y, np.repeat(senders, 2), int((~voted).sum()) // 2).of(voted)
 
 
-def revealed_rows(txs: Transactions, both_spent: bool = True) -> OutputRows:
+def revealed_rows(txs: Transactions) -> OutputRows:
     """The ground truth of a chain, from what later common inputs reveal; see `revealed_change`. May be empty."""
-    found = revealed_change(txs, both_spent)
+    found = revealed_change(txs)
     return labelled_rows(txs, found.known, found.cluster, change_votes(txs))
 
 
 def gathered(parts: Sequence[OutputRows]) -> OutputRows:
     """Rows of several chains in one; clusters of different chains stay apart."""
-    start, groups = 0, []
-    for part in parts:
-        numbers, found = np.unique(part.group, return_inverse=True)
-        groups.append(found.reshape(-1) + start)
-        start += len(numbers)
-    reasons = dict.fromkeys(reason for part in parts for reason in part.dropped)
-    return OutputRows(
-        np.concatenate([part.X for part in parts]),
-        np.concatenate([part.y for part in parts]),
-        np.concatenate(groups).astype(np.int64),
-        {reason: sum(part.dropped.get(reason, 0) for part in parts) for reason in reasons},
-    )
+    chain = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    X, y, group = (np.concatenate(columns) for columns in list(zip(*parts, strict=True))[:3])
+    number = pd.DataFrame({"chain": chain, "group": group}).groupby(["chain", "group"]).ngroup()
+    return OutputRows(X, y, np.asarray(number, dtype=np.int64), sum(part.silent for part in parts))
 
 
 @dataclass(frozen=True)
@@ -147,8 +138,6 @@ class ChangeForest:
     universal: RandomForestClassifier
     config: ForestConfig
     universal_threshold: float
-    counts: dict[str, int] = field(default_factory=dict)
-    """transactions that taught, clusters they come from, transactions left out"""
 
     def probabilities(self, txs: Transactions, votes: ChangeVotes) -> FloatArray:
         """(E, 2): how likely each output is change; NaN for transactions in which no usable heuristic votes.
@@ -171,33 +160,24 @@ class ChangeForest:
         return np.where(votes.both_spent, self.config.positive, self.universal_threshold)
 
 
-def train_forest(
-    chains: Transactions | Iterable[Transactions], config: ForestConfig | None = None, both_spent: bool = True
-) -> ChangeForest:
-    """Fit both forests on all that common inputs reveal in one or more chains.
-
-    both_spent: as in `revealed_change`
-    """
-    several = [chains] if isinstance(chains, Transactions) else chains
-    return fit_forest(gathered([revealed_rows(txs, both_spent) for txs in several]), config)
+def train_forest(chains: Iterable[Transactions], config: ForestConfig | None = None) -> ChangeForest:
+    """Fit both forests on all that common inputs reveal in one or more chains."""
+    return fit_forest(gathered([revealed_rows(txs) for txs in chains]), config)
 
 
 def fit_forest(rows: OutputRows, config: ForestConfig | None = None) -> ChangeForest:
     """Fit both forests on known rows; both classes are needed. The universal one skips rows that it has no vote in."""
     settings = config or ForestConfig()
-    usable = has_vote(rows.X, UNIVERSAL)
-    for name, part in (("votes", rows), ("universal votes", rows.of(usable))):
+    spoken = rows.of(has_vote(rows.X, UNIVERSAL))
+    for name, part in (("votes", rows), ("universal votes", spoken)):
         if len(np.unique(part.y)) < 2:
             problem = f"{part.transactions} transactions with known change have {name}"
             raise DataError("ground truth", "change", problem, "give more or longer chains")
-    spoken = rows.of(usable)
-    threshold, _ = equal_error_threshold(rows, settings)
     return ChangeForest(
         full=settings.classifier().fit(rows.X, rows.y),
         universal=settings.classifier(full=False).fit(universal(spoken.X), spoken.y),
         config=settings,
-        universal_threshold=threshold,
-        counts={"transactions": rows.transactions, "clusters": len(np.unique(rows.group)), **rows.dropped},
+        universal_threshold=equal_error_threshold(rows, settings)[0],
     )
 
 
@@ -223,23 +203,33 @@ def fold_probabilities(rows: OutputRows, config: ForestConfig, full: bool = True
 
     Rows that the universal forest has no vote in get 0.5.
     """
-    use = np.ones(len(rows), dtype=bool) if full else has_vote(rows.X, UNIVERSAL)
-    X: Any = rows.X if full else universal(rows.X)
-    number = min(FOLDS, len(np.unique(rows.group[use])))
+    place = np.flatnonzero(_usable(rows, full))
+    number = min(FOLDS, len(np.unique(rows.group[place])))
     if number < 2:
         return None
     found = np.full(len(rows), 0.5)
-    place = np.flatnonzero(use)
-    for train, test in GroupKFold(number).split(place, groups=rows.group[use]):
-        model = config.classifier(full).fit(X[place[train]], rows.y[place[train]])
-        found[place[test]] = model.predict_proba(X[place[test]])[:, 1]
+    for train, test in GroupKFold(number).split(place, groups=rows.group[place]):
+        found[place[test]] = _predicted(rows, config, place[train], place[test], full)
+    return found
+
+
+def _usable(rows: OutputRows, full: bool) -> BoolArray:
+    """The rows that a forest can speak of: all, or those with a universal vote."""
+    return np.ones(len(rows), dtype=bool) if full else has_vote(rows.X, UNIVERSAL)
+
+
+def _predicted(rows: OutputRows, config: ForestConfig, train: IntArray, test: IntArray, full: bool) -> FloatArray:
+    """(test,) the probability of some rows from a forest fitted on others; 0.5 where it cannot speak."""
+    usable, X = _usable(rows, full), rows.X if full else universal(rows.X)
+    taught, asked = train[usable[train]], usable[test]
+    found = np.full(len(test), 0.5)
+    if len(np.unique(rows.y[taught])) == 2 and asked.any():
+        found[asked] = config.classifier(full).fit(X[taught], rows.y[taught]).predict_proba(X[test[asked]])[:, 1]
     return found
 
 
 HELD_OUT = 0.2
 OPERATING = 0.99
-FPR_POINTS = (0.001, 0.005, 0.01, 0.05)
-"""False-positive rates at which the original study prints the true-positive rate (but for the last)."""
 
 
 class Scores(NamedTuple):
@@ -257,16 +247,14 @@ class Scores(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """A split of the rows and what came of it."""
+    """What came of a split of the rows, on its test part."""
 
-    train: IntArray  # positions of rows
-    test: IntArray
-    y: npt.NDArray[np.bool_]  # (test,) is it the change?
+    y: BoolArray  # (test,) is it the change?
     probability: dict[str, FloatArray]  # (test,) per method
     scores: dict[str, Scores]
 
 
-def row_scores(y: npt.NDArray[np.bool_], score: FloatArray, above: float = OPERATING) -> Scores:
+def row_scores(y: BoolArray, score: FloatArray, above: float = OPERATING) -> Scores:
     """Scores of rows in pairs: rows 2k and 2k+1 are the outputs of one transaction; score in [0, 1]."""
     if len(np.unique(y)) < 2:
         nothing = float("nan")
@@ -289,9 +277,7 @@ def majority(X: npt.NDArray[np.float32]) -> FloatArray:
     return np.asarray(0.5 + margin / (2 * len(HEURISTICS)), dtype=np.float64)
 
 
-def split(
-    rows: OutputRows, seed: int = 1337, grouped: bool = True, share: float = HELD_OUT
-) -> tuple[IntArray, IntArray]:
+def split(rows: OutputRows, seed: int = 1337, grouped: bool = True) -> tuple[IntArray, IntArray]:
     """Positions of the rows for training and for testing; both rows of a transaction stay together.
 
     grouped: by cluster of the senders, the fair way; False: transaction by transaction
@@ -301,7 +287,7 @@ def split(
     if number < 2:
         what = "clusters of senders" if grouped else "transactions"
         raise DataError("ground truth", "split", f"{number} {what} with known change", "two are needed: give more data")
-    halves = GroupShuffleSplit(n_splits=1, test_size=share, random_state=seed).split(rows.X, rows.y, groups)
+    halves = GroupShuffleSplit(n_splits=1, test_size=HELD_OUT, random_state=seed).split(rows.X, rows.y, groups)
     train, test = next(halves)
     return train.astype(np.int64), test.astype(np.int64)
 
@@ -311,37 +297,16 @@ def held_out(
 ) -> HeldOut:
     """Fit on four fifths, score on the last; the majority vote is scored on the same rows.
 
+    grouped: as in `split`
     short: also the universal forest, fitted and scored on rows with a universal vote; it says 1/2 of the others
     """
     settings = config or ForestConfig()
     train, test = split(rows, seed, grouped)
-    full = settings.classifier().fit(rows.X[train], rows.y[train]).predict_proba(rows.X[test])[:, 1]
-    found = {"forest": full, "majority": majority(rows.X[test])}
+    found = {"forest": _predicted(rows, settings, train, test, full=True), "majority": majority(rows.X[test])}
     if short:
-        found["universal"] = _universal(rows, settings, train, test)
+        found["universal"] = _predicted(rows, settings, train, test, full=False)
     y = rows.y[test]
-    return HeldOut(
-        train, test, y, found, {name: row_scores(y, value, settings.positive) for name, value in found.items()}
-    )
-
-
-def _universal(rows: OutputRows, config: ForestConfig, train: IntArray, test: IntArray) -> FloatArray:
-    """Probabilities (test,) of the universal forest."""
-    usable = has_vote(rows.X, UNIVERSAL)
-    taught, asked = train[usable[train]], usable[test]
-    found = np.full(len(test), 0.5)
-    if len(np.unique(rows.y[taught])) == 2 and asked.any():
-        model = config.classifier(full=False).fit(universal(rows.X[taught]), rows.y[taught])
-        found[asked] = model.predict_proba(universal(rows.X[test[asked]]))[:, 1]
-    return found
-
-
-def tpr_at(y: npt.NDArray[np.bool_], score: FloatArray, fpr: float) -> float:
-    """The highest true-positive rate whose false-positive rate does not exceed `fpr`; NaN with one class only."""
-    if len(np.unique(y)) < 2:
-        return float("nan")
-    false, true, _ = roc_curve(y, score)
-    return float(true[false <= fpr].max())
+    return HeldOut(y, found, {name: row_scores(y, value, settings.positive) for name, value in found.items()})
 
 
 def concave_bound(fpr: FloatArray, tpr: FloatArray) -> float:

@@ -1,7 +1,7 @@
 """Möser and Narayanan's clusters: common inputs, then the change that a forest is sure of, under cannot-links.
 
     forest = train_forest([txs])
-    moser_clusters(other, forest)                         # one label per address, for any transactions
+    moser_clusters(other, forest).labels                  # one label per address, for any transactions
     decisions = change_decisions(chain, forest)           # or decide once in a whole chain …
     moser_clusters(piece, forest, decisions=decisions.local(ids))   # … and cluster pieces of it
 
@@ -63,18 +63,9 @@ class ChangeDecisions(NamedTuple):
 
     def local(self, transactions: IntArray) -> ChangeDecisions:
         """The decisions on some transactions, renumbered 0, 1, … in the order of `transactions` (ascending ids)."""
-        ids = np.asarray(transactions, dtype=np.int64)
-        place = np.searchsorted(ids, self.tx)
-        inside = place < len(ids)
-        inside[inside] = ids[place[inside]] == self.tx[inside]
-        return ChangeDecisions(
-            place[inside].astype(np.int64),
-            self.probability[inside],
-            self.change[inside],
-            self.not_change[inside],
-            self.full[inside],
-            self.counts,
-        )
+        inside = np.isin(self.tx, transactions)
+        found = self._replace(**{name: getattr(self, name)[inside] for name in self._fields if name != "counts"})
+        return found._replace(tx=np.searchsorted(transactions, found.tx).astype(np.int64))
 
     def above(self, threshold: float) -> ChangeDecisions:
         """The same probabilities decided at another threshold, for both forests alike."""
@@ -124,25 +115,13 @@ def moser_clusters(
     decisions: ChangeDecisions | None = None,
     base: IntArray | None = None,
     how: How = "constrained",
-) -> IntArray:
-    """One label per address: common inputs and confident change, `constrained` by cannot-links or `naive`.
+) -> MoserClusters:
+    """Clusters by common inputs and confident change, `constrained` by cannot-links or `naive`.
 
     txs:       any transactions; a local piece knows only the spends that it holds
     decisions: of these transactions, where they were made before (in the whole chain, say)
     base:      clusters of common inputs (one label per address, 0..k-1), where they are at hand
     """
-    return moser_merges(txs, forest, decisions=decisions, base=base, how=how).labels
-
-
-def moser_merges(
-    txs: Transactions,
-    forest: ChangeForest,
-    *,
-    decisions: ChangeDecisions | None = None,
-    base: IntArray | None = None,
-    how: How = "constrained",
-) -> MoserClusters:
-    """`moser_clusters`, and how many merges were done, were not needed, and were blocked."""
     found = change_decisions(txs, forest) if decisions is None else decisions
     clusters = multi_input_clusters(txs) if base is None else np.asarray(base, dtype=np.int64)
     own, outputs, counts = _targets(txs, found, clusters)
@@ -191,7 +170,7 @@ def moser_on(recipe: Recipe, chain: Transactions) -> Clusters:
         if (ids < 0).any():
             problem = f"{hashes.iloc[int((ids < 0).argmax())]} is not in the chain that was judged"
             raise DataError(local.source, "transactions", problem, "cut the piece out of that chain")
-        return moser_clusters(local, forest, decisions=decisions.local(ids))
+        return moser_clusters(local, forest, decisions=decisions.local(ids)).labels
 
     return clusters
 
@@ -202,11 +181,8 @@ def right_merges(txs: Transactions, decisions: ChangeDecisions) -> Numbers:
     merges: outputs taken for change. True change is what the source tells (`truth.change`) of eligible transactions.
     """
     known = true_change(txs)
-    place = np.searchsorted(known.tx, decisions.tx)
-    has_truth = place < len(known.tx)
-    has_truth[has_truth] = known.tx[place[has_truth]] == decisions.tx[has_truth]
-    right = np.zeros(len(decisions.tx), dtype=bool)
-    right[has_truth] = known.change[place[has_truth]] == decisions.change[has_truth]
+    change = pd.Series(known.change, index=known.tx).reindex(decisions.tx, fill_value=-2).to_numpy()
+    right = change == decisions.change
     number = int((decisions.change >= 0).sum())
     return {
         "merges": number,
@@ -225,8 +201,8 @@ def compared_clusters(
         "common": base,
         "heuristics": heuristic_clusters(txs, config=interval_config(txs)),
         "permissive": permissive_clusters(txs, base=base),
-        "naive": moser_clusters(txs, forest, decisions=decisions, base=base, how="naive"),
-        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
+        "naive": moser_clusters(txs, forest, decisions=decisions, base=base, how="naive").labels,
+        "moser": moser_clusters(txs, forest, decisions=decisions, base=base).labels,
     }
 
 
@@ -270,17 +246,14 @@ def confusion_sweep(
     """
     base = multi_input_clusters(txs)
     decisions = decisions.above(0.5)
-    found = {}
+    ways: dict[str, How] = {"naive": "naive", "moser": "constrained"}
+    found: dict[float, dict[str, Numbers]] = {}
     for share in shares:
         wrong = confused(decisions, share, seed)
-        made = {
-            "naive": moser_merges(txs, forest, decisions=wrong, base=base, how="naive"),
-            "moser": moser_merges(txs, forest, decisions=wrong, base=base),
-        }
-        found[share] = {how: _confused_numbers(txs, base, each) for how, each in made.items()}
+        found[share] = {}
+        for name, how in ways.items():
+            made = moser_clusters(txs, forest, decisions=wrong, base=base, how=how)
+            numbers = cluster_numbers(txs, base, made.labels)
+            found[share][name] = {kept: numbers[kept] for kept in CONFUSED_NUMBERS}
+            found[share][name]["blocked"] = float(made.counts.get("blocked", 0))
     return found
-
-
-def _confused_numbers(txs: Transactions, base: IntArray, made: MoserClusters) -> Numbers:
-    numbers = cluster_numbers(txs, base, made.labels)
-    return {name: numbers[name] for name in CONFUSED_NUMBERS} | {"blocked": float(made.counts.get("blocked", 0))}

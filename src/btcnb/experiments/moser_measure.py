@@ -31,7 +31,6 @@ from btcnb.data.change_votes import (
 )
 from btcnb.data.judging.entity_pairs import EntityGraph, entity_graphs, interval_config, local_heuristics
 from btcnb.experiments.change_forest import (
-    FPR_POINTS,
     TEACHERS,
     ChangeForest,
     ForestConfig,
@@ -41,8 +40,6 @@ from btcnb.experiments.change_forest import (
     gathered,
     held_out,
     labelled_rows,
-    row_scores,
-    tpr_at,
 )
 from btcnb.experiments.coinjoin import known_mixes, owners
 from btcnb.experiments.moser import (
@@ -53,7 +50,6 @@ from btcnb.experiments.moser import (
     compared_clusters,
     confusion_sweep,
     moser_clusters,
-    moser_merges,
     right_merges,
 )
 from btcnb.experiments.pairs import DrawnPairs, Numbers, counts_by_draw, pair_scores
@@ -68,6 +64,7 @@ REPEATS = 3
 TRUE_TRANSACTIONS = 30_000
 """As many as the paper trains on; here with the change that the simulator tells."""
 ENTITY_GRAPHS = 150
+SCORES = ("auc", "accuracy", "choice", "tpr", "fpr")
 RATES = ("coverage", "TPR", "FPR", "remaining", "remaining_spent")
 
 
@@ -76,11 +73,12 @@ class ChainVotes(NamedTuple):
 
     votes: ChangeVotes
     revealed: RevealedChange
+    transactions: int
 
 
 def chain_votes(txs: Transactions, both_spent: bool = True) -> ChainVotes:
     """Votes and revealed change of one chain."""
-    return ChainVotes(change_votes(txs), revealed_change(txs, both_spent))
+    return ChainVotes(change_votes(txs), revealed_change(txs, both_spent), len(txs))
 
 
 def pooled_scores(chains: Sequence[ChainVotes]) -> pd.DataFrame:
@@ -89,18 +87,18 @@ def pooled_scores(chains: Sequence[ChainVotes]) -> pd.DataFrame:
     comparable: coverage of the remaining transactions, as it compares with the published one: of universal heuristics
         over all of them, of fingerprints over those with both outputs spent (94 % of the published count have)
     """
-    starts = np.cumsum([0] + [_length(each) for each in chains])
+    starts = np.cumsum([0, *(each.transactions for each in chains)])
+    parts = list(zip(chains, starts, strict=False))
     votes = ChangeVotes(
-        np.concatenate([each.votes.tx + start for each, start in zip(chains, starts, strict=False)]),
+        np.concatenate([each.votes.tx + start for each, start in parts]),
         np.concatenate([each.votes.votes for each in chains]),
         np.concatenate([each.votes.both_spent for each in chains]),
     )
-    parts = [(each.revealed, start) for each, start in zip(chains, starts, strict=False)]
     known = KnownChange(
-        np.concatenate([found.tx + start for found, start in parts]),
-        np.concatenate([found.change for found, _ in parts]),
+        np.concatenate([each.revealed.tx + start for each, start in parts]),
+        np.concatenate([each.revealed.change for each in chains]),
     )
-    table = vote_scores(votes, known, np.concatenate([found.remaining + start for found, start in parts]))
+    table = vote_scores(votes, known, np.concatenate([each.revealed.remaining + start for each, start in parts]))
     universal = table.index.isin(UNIVERSAL)
     return table.assign(comparable=np.where(universal, table["remaining"], table["remaining_spent"]))
 
@@ -112,11 +110,13 @@ def rank_agreement(table: pd.DataFrame) -> dict[str, float]:
     """
     theirs = published_votes().loc[table.index]
     known = (theirs["reading"] != "unknown").to_numpy()
-    pairs = {"TPR": "TPR", "FPR": "FPR", "coverage": "remaining"}
-    ours = {"TPR": "TPR", "FPR": "FPR", "coverage": "comparable"}
     found = {}
-    for name, column in pairs.items():
-        both = pd.DataFrame({"ours": table[ours[name]], "theirs": theirs[column]})[known].dropna()
+    for name, ours, published in (
+        ("TPR", "TPR", "TPR"),
+        ("FPR", "FPR", "FPR"),
+        ("coverage", "comparable", "remaining"),
+    ):
+        both = pd.DataFrame({"ours": table[ours], "theirs": theirs[published]})[known].dropna()
         enough = len(both) >= 3 and np.ptp(both["ours"]) > 0
         found[name] = float(spearmanr(both["ours"], both["theirs"]).statistic) if enough else float("nan")
     return found
@@ -124,15 +124,9 @@ def rank_agreement(table: pd.DataFrame) -> dict[str, float]:
 
 def vote_numbers(table: pd.DataFrame) -> dict[str, float]:
     """The rates flat, `votes.NAME.RATE`, and `votes.rank_RATE` beside the published ones."""
-    rates = {rate: table[rate].to_numpy(dtype=np.float64) for rate in RATES}
-    flat = {f"votes.{name}.{rate}": float(rates[rate][i]) for i, name in enumerate(HEURISTICS) for rate in RATES}
+    rates = table[list(RATES)].to_dict("index")
+    flat = {f"votes.{name}.{rate}": float(value) for name in HEURISTICS for rate, value in rates[name].items()}
     return flat | {f"votes.rank_{name}": value for name, value in rank_agreement(table).items()}
-
-
-def _length(each: ChainVotes) -> int:
-    """Room for the transaction ids of a chain."""
-    ids = np.concatenate([each.votes.tx, each.revealed.tx, each.revealed.remaining])
-    return int(ids.max()) + 1 if len(ids) else 0
 
 
 def moser(job: Job) -> Numbers:
@@ -149,9 +143,7 @@ def moser(job: Job) -> Numbers:
         rows = gathered([_revealed(each, found) for each, found in zip(teachers, chains, strict=False)])
         numbers |= forest_numbers(rows, config)
         forest = fit_forest(rows, config)
-        numbers |= {"universal.threshold": forest.universal_threshold, "rows.silent": rows.dropped["without any vote"]}
-        own = _revealed(txs, chains[-1])
-        numbers |= _flat("transfer", row_scores(own.y, forest.full.predict_proba(own.X)[:, 1])._asdict())
+        numbers |= {"universal.threshold": forest.universal_threshold, "rows.silent": rows.silent}
     with timer("true"):
         true = true_rows(teachers, TRUE_TRANSACTIONS, job.seed)
         numbers |= _repeat_mean("true", [held_out(true, config, seed=job.seed, short=False)])
@@ -160,7 +152,7 @@ def moser(job: Job) -> Numbers:
         decisions = change_decisions(txs, forest, chains[-1].votes)
         base = multi_input_clusters(txs)
         numbers |= _flat("decisions", decisions.counts) | _flat(
-            "merging", moser_merges(txs, forest, decisions=decisions, base=base).counts
+            "merging", moser_clusters(txs, forest, decisions=decisions, base=base).counts
         )
         for name, labels in compared_clusters(txs, forest, decisions, base).items():
             numbers |= _flat(name, cluster_numbers(txs, base, labels))
@@ -222,12 +214,8 @@ def _repeat_mean(name: str, found: list[HeldOut]) -> Numbers:
     """Means over splits: `forest.auc`, … or, with a name, the forest's alone: `true.auc`, …"""
     numbers: Numbers = {}
     for method in ("forest",) if name else ("forest", "universal", "majority"):
-        for score in ("auc", "accuracy", "choice", "tpr", "fpr"):
-            values = [getattr(each.scores[method], score) for each in found]
-            numbers[f"{name or method}.{score}"] = float(np.mean(values))
-        for fpr in FPR_POINTS:
-            values = [tpr_at(each.y, each.probability[method], fpr) for each in found]
-            numbers[f"{name or method}.tpr_at.{fpr:g}"] = float(np.mean(values))
+        means = np.mean([each.scores[method] for each in found], axis=0)
+        numbers |= _flat(name or method, dict(zip(SCORES, means.tolist(), strict=False)))
     return numbers
 
 
@@ -264,8 +252,8 @@ def entity_clusterings(txs: Transactions, forest: ChangeForest, decisions: Chang
     return {
         "heuristics": lambda graph: heuristics(graph.txs),
         "common": lambda graph: multi_input_clusters(graph.txs),
-        "moser": lambda graph: moser_clusters(graph.txs, forest, decisions=decisions.local(graph.transactions)),
-        "moser_local": lambda graph: moser_clusters(graph.txs, forest),
+        "moser": lambda graph: moser_clusters(graph.txs, forest, decisions=decisions.local(graph.transactions)).labels,
+        "moser_local": lambda graph: moser_clusters(graph.txs, forest).labels,
     }
 
 
@@ -276,9 +264,9 @@ def coinjoin_clusters(txs: Transactions, forest: ChangeForest, decisions: Change
     base = heuristic_clusters(txs, rules=("common_input",), config=open_)
     return {
         "heuristics": heuristic_clusters(txs, config=open_),
-        "moser": moser_clusters(txs, forest, decisions=decisions, base=base),
+        "moser": moser_clusters(txs, forest, decisions=decisions, base=base).labels,
         "guarded_heuristics": heuristic_clusters(txs, config=config),
-        "guarded_moser": moser_clusters(txs, forest, decisions=decisions),
+        "guarded_moser": moser_clusters(txs, forest, decisions=decisions).labels,
     }
 
 
