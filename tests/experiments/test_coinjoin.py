@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,10 +25,9 @@ from btcnb.experiments.coinjoin import (
     mixing_source,
     percentiles,
     surroundings,
-    true_negatives,
 )
-from btcnb.experiments.coinjoin_economy import Transfers, transfers
-from btcnb.experiments.repulsion import ordinary_pairs, position
+from btcnb.experiments.coinjoin_trial import by_set, ordinary_pairs, position
+from btcnb.experiments.repulsion import transfers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
 from builders import chain, ids
@@ -86,10 +86,10 @@ def _with_truth(txs: Transactions, truth: object) -> Transactions:
 
 def test_a_rate_is_the_mean_over_coinjoins_of_each_set() -> None:
     """A CoinJoin of two inputs counts as much as one of a hundred."""
-    small, large = Apart(1, 1, 0, 0, 0, 0), Apart(4950, 0, 0, 0, 0, 0)
     member = np.array([[True, True], [True, False], [False, False]])
-    assert true_negatives([small, large], member)[:2].tolist() == [0.5, 1.0]
-    assert np.isnan(true_negatives([small, large], member)[2]), "an empty set has no rate"
+    rates = by_set(pd.Series([1.0, 0.0]), member)
+    assert rates[:2].tolist() == [0.5, 1.0] and np.isnan(rates[2]), "an empty set has no rate"
+    assert by_set(pd.Series([1.0, np.nan]), member)[:2].tolist() == [1.0, 1.0], "a CoinJoin without a value is left out"
 
 
 def test_economies_full_of_coinjoins_have_every_protocol_and_their_roles_share_nobody() -> None:
@@ -180,10 +180,8 @@ def test_transfers_of_a_mix_cross_owners_and_those_of_a_payment_with_change_half
         .build()
     )
     mixes = np.asarray(txs.truth.coinjoin) != ""
-    assert transfers(txs, txs.truth.owner, ~mixes) == Transfers(2, 1)
-    assert transfers(txs, txs.truth.owner, mixes) == Transfers(4, 2)
-    assert transfers(txs, txs.truth.owner, mixes).homophily == 0.5
-    assert np.isnan(Transfers(0, 0).homophily)
+    assert transfers(txs, txs.truth.owner, ~mixes) == (2, 1)
+    assert transfers(txs, txs.truth.owner, mixes) == (4, 2)
 
 
 def test_transfers_are_the_edges_of_the_graph_where_no_edge_repeats() -> None:
@@ -191,10 +189,10 @@ def test_transfers_are_the_edges_of_the_graph_where_no_edge_repeats() -> None:
     txs = chain().pay(["a", "b"], {"a": 1, "c": 2, "d": 3}).pay("x", {"y": 1, "z": 1}).owners(p="a c", q="b d").build()
     edges = build_graph(txs, np.arange(txs.num_addresses)).edges
     label = np.arange(txs.num_addresses)
-    assert transfers(txs, label, np.array([True, True])).all == len(edges) == 7
+    assert transfers(txs, label, np.array([True, True]))[0] == len(edges) == 7
     name, owner = ids(txs), txs.truth.owner.copy()
     owner[[name["x"], name["y"], name["z"]]] = -1
-    assert transfers(txs, owner, np.array([True, True])) == Transfers(5, 2), "a→c and b→d stay within"
+    assert transfers(txs, owner, np.array([True, True])) == (5, 2), "a→c and b→d stay within"
 
 
 def test_unusual_features_are_far() -> None:

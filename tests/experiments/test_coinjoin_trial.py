@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from functools import cache
 from itertools import combinations
@@ -18,16 +16,18 @@ from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import DataError, ParameterError
 from btcnb.experiments import recipe
 from btcnb.experiments.coinjoin import PROTOCOLS, Apart, Drawn, FeatureSpread, draw_mixes, payment_pairs, surroundings
-from btcnb.experiments.coinjoin_economy import edge_numbers, leakage, owner_numbers, shared
-from btcnb.experiments.coinjoin_trial import MixCounts, MixingTrial, mixing_trial
+from btcnb.experiments.coinjoin_trial import MixCounts, MixingTrial, mixing_trial, price
 from btcnb.experiments.measures import measure
 from btcnb.experiments.pairs import judged_source
 from btcnb.experiments.recipe import Job, baseline
 from btcnb.experiments.repulsion import (
     STEERING,
+    edge_numbers,
     judged_economy,
-    price,
+    leakage,
+    owner_numbers,
     repelled,
+    shared,
     taught,
     teaching_chains,
     teaching_economy,
@@ -164,16 +164,6 @@ def test_features_are_those_of_the_prepared_graph() -> None:
     assert found["shift.others"] == pytest.approx(np.median(far[others]))
 
 
-def test_one_protocol_alone_is_judged_on_the_same_coinjoins() -> None:
-    model = trained(baseline(RECIPE, "untrained")).model
-    alone = mixing_trial(model, judged_chain(), seed=1, only=("whirlpool",), **FEW)
-    of = trial().drawn.protocol == "whirlpool"
-    assert alone.drawn.transactions.tolist() == trial().drawn.transactions[of].tolist()
-    name = "gnn.average.TN.whirlpool"
-    assert alone.numbers()[name] == pytest.approx(trial().numbers()[name])  # sums in another order
-    assert alone.numbers()[name] == pytest.approx(alone.numbers()["gnn.average.TN"])
-
-
 def test_a_hybrid_that_splits_a_cluster_of_inputs_alone_is_its_own_random_split() -> None:
     """Where the heuristic cluster of a CoinJoin is its inputs and nobody else, true negatives follow from the sizes of
     the parts: no dealing inside the cluster can change them. So true negatives alone do not tell who was parted."""
@@ -266,22 +256,6 @@ def test_what_cannot_be_judged_is_refused() -> None:
     for repulsion, method in ((False, "louvain"), (True, "untrained")):
         with pytest.raises(ParameterError, match=f"{method!r} is none"):
             measure(Job("x", 1, RECIPE, method, "mixing", (("repulsion", repulsion),)))
-
-
-PROGRAM = """
-import json
-from test_coinjoin_trial import trial
-print(json.dumps(trial().numbers()))
-"""
-
-
-@pytest.mark.nightly
-def test_another_process_finds_the_same_numbers() -> None:
-    here = Path(__file__).parent
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=here
-    )
-    assert json.loads(done.stdout.splitlines()[-1]) == json.loads(json.dumps(trial().numbers()))
 
 
 def test_the_price_is_measured_on_the_ordinary_graph() -> None:

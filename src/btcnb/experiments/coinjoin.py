@@ -181,16 +181,6 @@ def _pairs_in(*labels: npt.NDArray[np.integer]) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def true_negatives(counts: Sequence[Apart], member: BoolArray) -> FloatArray:
-    """The true-negative rate of each evaluation set, (sets,): the mean over its CoinJoins of the share of pairs apart.
-
-    A CoinJoin of two hundred inputs has four thousand times the pairs of one with three; each counts as one here.
-    """
-    share = np.array([each.apart / each.pairs for each in counts])
-    number = member.sum(axis=1)
-    return np.where(number > 0, (member * share).sum(axis=1) / np.maximum(number, 1), np.nan)
-
-
 def dealt(labels: IntArray, inputs: IntArray, within: IntArray | None = None) -> float:
     """The share of pairs of `inputs` that are apart, on average, where `labels` are dealt out at random.
 

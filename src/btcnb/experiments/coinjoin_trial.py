@@ -27,6 +27,21 @@ published rules detect are left out), `gnn.LINKAGE`, `hybrid.LINKAGE`, `hybrid_o
     short.PROTOCOL             CoinJoins that a protocol has, where they are fewer than was asked for
     unpaired                   CoinJoins of the chain with fewer than two distinct inputs: they have no pair
     too_large[.PROTOCOL]       CoinJoins that were drawn, but whose local graphs are too large (`MOST_ADDRESSES`)
+
+What a run of a sweep measures (`mixing`): the encoder of world i on CoinJoins of mixing world i + 200 (Table 3). So
+five seeds vary model and economy, and the five evaluation sets vary the draw, which is all that the paper's five seeds
+vary. Besides, of every encoder that is judged on all protocols:
+
+    distance.positive.pN, …    percentiles of cosine distances, ordinary test graph: pairs of one heuristic cluster, and
+    distance.negative.pN, …    of two
+    distance.entity_same.pN, … the same of entity labels in local graphs: pairs of one name, and
+    distance.entity_two.pN, …  of two; with the inputs of CoinJoins, the five curves of the paper's figures
+    place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
+    price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
+    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %; of trained encoders
+    taught_by, steered_by      graphs around CoinJoins that taught the encoder, and that steered its training; 0 without
+    taught.PROTOCOL            those that taught, by protocol
+    best_epoch, repulsion      the epoch that was kept, and λ times the repulsion in its validation loss
 """
 
 from __future__ import annotations
@@ -34,14 +49,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy.stats import spearmanr
 
-from btcnb.data import Transactions, heuristic_clusters
+from btcnb.cluster import ari, scored_nodes
+from btcnb.cluster.evaluate import evaluation
+from btcnb.data import AddressGraph, Transactions, heuristic_clusters, load_graph, load_transactions
 from btcnb.data.heuristics import HeuristicConfig
 from btcnb.data.judging.entity_pairs import interval_config
+from btcnb.errors import ParameterError
 from btcnb.experiments.coinjoin import (
     PAPER_WIDTH,
     PER_PROTOCOL,
@@ -57,11 +77,21 @@ from btcnb.experiments.coinjoin import (
     payment_pairs,
     percentiles,
     surroundings,
-    true_negatives,
 )
 from btcnb.experiments.local import GNN, HEURISTICS, HYBRID, PAPER_LINKAGES, Clusters, Local, LocalGraphs
-from btcnb.experiments.pairs import Numbers, cosine, separation
-from btcnb.learn import Encoder
+from btcnb.experiments.pairs import (
+    PAPER_TRANSACTIONS,
+    TRANSACTIONS,
+    Numbers,
+    cosine,
+    entity_trial,
+    judged_source,
+    separation,
+)
+from btcnb.experiments.recipe import Job, baseline
+from btcnb.experiments.repulsion import INTERVAL, JUDGED, judged_economy, repelled, width_of
+from btcnb.experiments.stages import TRAINING, StageTimer, coarse, trained
+from btcnb.learn import Encoder, Run, embed, prepare
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -77,8 +107,7 @@ JUDGED_BY = f"{GNN}.average"
 """The clustering whose true negatives are correlated with how unusual inputs are."""
 
 
-@dataclass(frozen=True)
-class MixCounts:
+class MixCounts(NamedTuple):
     """What one clustering does to one CoinJoin."""
 
     pairs: Apart
@@ -110,29 +139,21 @@ class MixingTrial:
 
     def _of_clustering(self, name: str) -> Numbers:
         counts, member, protocol = self.counts[name], self.drawn.member, self.drawn.protocol
-        pairs = [each.pairs for each in counts]
-        random = np.array([100 * each.random for each in counts])
-        share = np.array([100 * p.apart / p.pairs for p in pairs])
-        parted = np.array([100 * each.parted for each in counts])
-        rates = 100 * true_negatives(pairs, member)
-        rates = rates[np.isfinite(rates)]  # of a set all of whose local graphs are too large there is no rate
-        paid = np.isfinite(parted)
-        numbers: Numbers = {
-            f"{name}.TN": float(rates.mean()),
-            f"{name}.TN_sd": float(rates.std(ddof=1)) if len(rates) > 1 else None,
-            f"{name}.pooled": 100 * sum(p.apart for p in pairs) / sum(p.pairs for p in pairs),
-            f"{name}.random": _by_set(random, member),
-            f"{name}.parted": _by_set(parted[paid], member[:, paid]),
-            f"{name}.TN_paid": _by_set(share[paid], member[:, paid]),
-            f"{name}.strangers": _mean([100 * p.strangers_apart / p.strangers for p in pairs if p.strangers]),
-            f"{name}.own": _mean([100 * p.own_together / p.own for p in pairs if p.own]),
+        pairs = pd.DataFrame([each.pairs for each in counts])
+        table = 100 * pd.DataFrame(counts)[["random", "parted"]].assign(TN=pairs["apart"] / pairs["pairs"])
+        table["TN_paid"] = table["TN"].where(table["parted"].notna())
+        numbers: Numbers = {f"{name}.{each}": _number(by_set(table[each], member).mean()) for each in table}
+        numbers |= {
+            f"{name}.TN_sd": _number(by_set(table["TN"], member).std()),
+            f"{name}.pooled": float(100 * pairs["apart"].sum() / pairs["pairs"].sum()),
+            f"{name}.strangers": _number((100 * pairs["strangers_apart"] / pairs["strangers"]).mean()),
+            f"{name}.own": _number((100 * pairs["own_together"] / pairs["own"]).mean()),
             f"{name}.clusters": float(np.mean([each.clusters for each in counts])),
         }
         for each in PROTOCOLS:
-            of = protocol == each
-            if of.any():
-                numbers |= {f"{name}.TN.{each}": _by_set(share[of], member[:, of])}
-                numbers |= {f"{name}.random.{each}": _by_set(random[of], member[:, of])}
+            if (protocol == each).any():
+                for kind in ("TN", "random"):
+                    numbers[f"{name}.{kind}.{each}"] = _number(by_set(table[kind], member & (protocol == each)).mean())
         return numbers
 
     def _of_shift(self) -> Numbers:
@@ -143,7 +164,7 @@ class MixingTrial:
         ranked = len(inputs) >= 3 and np.ptp(inputs) > 0 and np.ptp(excess) > 0
         return {
             "shift.inputs": float(inputs.mean()),
-            "shift.others": _mean(others.tolist()),
+            "shift.others": _number(np.nanmean(others)),
             "shift.correlation": float(spearmanr(inputs, excess).statistic) if ranked else None,
         }
 
@@ -264,13 +285,128 @@ def _shift(mix: Mix, far: FloatArray) -> tuple[float, float]:
     return float(np.median(far[mix.inputs])), float(np.median(rest)) if len(rest) else float("nan")
 
 
-def _by_set(values: FloatArray, member: BoolArray) -> float | None:
-    """Mean over the sets of the mean over a set's CoinJoins; sets without any are left out, None where all are."""
-    number = member.sum(axis=1)
-    return _mean(((member * values).sum(axis=1)[number > 0] / number[number > 0]).tolist())
+def by_set(values: pd.Series[float], member: BoolArray) -> pd.Series[float]:
+    """The mean of each set (sets, m) over its CoinJoins with a value (m,); NaN of a set without any.
+
+    A CoinJoin of two hundred inputs has four thousand times the pairs of one with three; each counts as one here.
+    """
+    return pd.DataFrame(np.where(member, values, np.nan)).mean(axis=1)
 
 
-def _mean(values: list[float]) -> float | None:
-    """The mean of those that are numbers; None where none is."""
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else None
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+METHODS = ("trained", "untrained")
+ORDINARY_PAIRS = 20_000
+"""Pairs of the ordinary test graph, of each kind, whose distances are kept."""
+SCORES = {"DP": "purity", "NMI": "nmi", "ARI": "ari"}
+"""The paper's scores, and what an evaluation calls them."""
+ENTITY_ROWS = ("heuristics", "gnn.average.silhouette", "hybrid.average.silhouette")
+
+
+def mixing(job: Job, repulsion: bool = False, without: str = "") -> Numbers:
+    """An encoder on CoinJoins of an economy that it has never seen, with distances and its scores elsewhere.
+
+    repulsion: whether CoinJoins teach it repulsion; without: a protocol that does not, which alone is judged then
+    """
+    methods = ("trained",) if repulsion else METHODS
+    if job.method not in methods:
+        problem = f"CoinJoins are judged with an encoder that the measure {job.measure!r} can make"
+        raise ParameterError(f"{problem}, and {job.method!r} is none; take {' or '.join(methods)}.")
+    timer, source = StageTimer(), job.recipe.source
+    standard = job.method == "trained" and not repulsion
+    with timer("graphs"):
+        txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
+        graphs = [load_graph(source, role) for role in TRAINING] if standard else []
+    with timer("train"):
+        recipe = job.recipe if job.method == "trained" else baseline(job.recipe, job.method)
+        run = repelled(recipe, without) if repulsion else trained(recipe)
+    timer.seconds["train"] = float(run.record["seconds"])  # also where the store had it
+    with timer("local"):
+        usual = _usual(run.model, graphs) if standard else None
+        number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
+        only = (without,) if without else PROTOCOLS
+        trial = mixing_trial(run.model, txs, number, job.seed, width=width, only=only, usual=usual)
+    numbers = trial.numbers() | _lesson(run)
+    numbers["graphs_per_second"] = len(trial.distances) / timer.seconds["local"]
+    if not without:
+        with timer("price"):
+            numbers |= price(job, run.model)
+        ends = [numbers[f"distance.{kind}.median"] for kind in ("coinjoin", "positive", "negative")]
+        numbers["place.coinjoin"] = position(*ends)  # type: ignore[arg-type]
+    return numbers | timer.record() | {"data": txs.fingerprint()}
+
+
+def _lesson(run: Run) -> Numbers:
+    """What the encoder was shown of CoinJoins, and which epoch was kept."""
+    record = run.record
+    numbers: Numbers = {name: int(value) for name, value in record.items() if name.startswith("taught.")}
+    numbers |= {
+        "taught_by": int(record.get("coinjoin_training_graphs", 0)),
+        "steered_by": int(record.get("coinjoin_validation_graphs", 0)),
+        "best_epoch": int(record["best_epoch"]),
+    }
+    return numbers | ({"repulsion": float(record["best_repulsion"])} if "best_repulsion" in record else {})
+
+
+def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> FeatureSpread:
+    """The features of the training graphs as the encoder read them."""
+    config = model.config
+    ready = (prepare(g, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit) for g in graphs)
+    return FeatureSpread.of([each.x.numpy() for each in ready])
+
+
+def price(job: Job, model: Encoder) -> Numbers:
+    """What an encoder does away from CoinJoins: distances and scores on the ordinary test graph, entity labels."""
+    recipe = job.recipe
+    graph = load_graph(recipe.source, "test")
+    rows = embed(model, graph)
+    found = evaluation(rows, graph, partition=coarse(recipe), config=recipe.cluster, seed=job.seed, progress=False)
+    scored = scored_nodes(graph, recipe.cluster.min_degree)
+    numbers: Numbers = {f"price.{name}": found.record[key] for name, key in SCORES.items()}
+    if graph.truth is not None:
+        numbers["price.owner_ARI"] = ari(graph.truth[scored], found.partition[scored])
+    same, two = ordinary_pairs(graph.labels(), ORDINARY_PAIRS, np.random.default_rng([job.seed, 17]))
+    for kind, pairs in (("positive", same), ("negative", two)):
+        numbers |= percentiles(f"distance.{kind}", cosine(rows, pairs))
+    return numbers if job.method == "untrained" else numbers | _entity_price(job, model)  # nobody asks for its price
+
+
+def _entity_price(job: Job, model: Encoder) -> Numbers:
+    source = job.recipe.source
+    txs = load_transactions(judged_source(source), INTERVAL, sampled=False)
+    wanted = TRANSACTIONS.get(source.size, PAPER_TRANSACTIONS)
+    trial = entity_trial(model, txs, wanted, job.seed, linkages=("average",))
+    found = trial.numbers()
+    numbers: Numbers = {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
+    for kind in ("same", "two"):
+        far = trial.distances[f"{kind} joined"] + trial.distances[f"{kind} apart"]
+        numbers |= percentiles(f"distance.entity_{kind}", far)
+    return numbers
+
+
+def position(middle: float | None, low: float | None, high: float | None) -> float | None:
+    """Where `middle` lies on the way from `low` (0) to `high` (1); None where one is missing or both ends coincide."""
+    if middle is None or low is None or high is None or low == high:
+        return None
+    return (middle - low) / (high - low)
+
+
+def ordinary_pairs(labels: IntArray, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Random pairs of one cluster and of two, (k, 2) each, k at most `number`.
+
+    Of one: an address drawn uniformly among those with company, and one of its company. Of two: two addresses drawn
+    uniformly; those that happen to share a cluster are left out.
+    """
+    found = np.unique(labels, return_inverse=True)[1]
+    size = np.bincount(found)
+    order, start = np.argsort(found, kind="stable"), np.concatenate([[0], np.cumsum(size)[:-1]])
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found)) - start[found[order]]  # position inside the own cluster
+    company = np.flatnonzero(size[found] > 1)
+    a = rng.choice(company, number) if len(company) else np.empty(0, dtype=np.int64)
+    step = rng.integers(1, size[found[a]]) if len(a) else a
+    b = order[start[found[a]] + (place[a] + step) % size[found[a]]]
+    two = rng.integers(len(found), size=(number, 2))
+    return np.stack([a, b], axis=1), two[found[two[:, 0]] != found[two[:, 1]]]

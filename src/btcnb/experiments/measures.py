@@ -18,7 +18,7 @@ from btcnb.cluster import coarse_partition
 from btcnb.cluster.evaluate import evaluation
 from btcnb.data import ROLES, AddressGraph, load_graph, real_source
 from btcnb.errors import ParameterError
-from btcnb.experiments.coinjoin_economy import mixing_economy
+from btcnb.experiments.coinjoin_trial import mixing
 from btcnb.experiments.moser_measure import moser
 from btcnb.experiments.pairs import entity
 from btcnb.experiments.panel import (
@@ -34,7 +34,7 @@ from btcnb.experiments.panel import (
 )
 from btcnb.experiments.quality import refinement_numbers
 from btcnb.experiments.recipe import COMMUNITIES, NO_EMBEDDING, Job, Recipe, baseline
-from btcnb.experiments.repulsion import mixing
+from btcnb.experiments.repulsion import mixing_economy
 from btcnb.experiments.stages import StageTimer, coarse, community_baseline, trained
 from btcnb.experiments.transfer import transfer
 from btcnb.experiments.wrong_change import flipped

@@ -1,4 +1,4 @@
-"""Encoders that were shown CoinJoins: the paper's training with its repulsion term, on CoinJoins of other economies.
+"""Economies full of CoinJoins, and encoders that were shown them: the paper's training with its repulsion term.
 
 Appendix "CoinJoin Hard-Negative Training": besides the three training graphs there are graphs around CoinJoins, and
 every step pushes pairs of their inputs apart. The paper takes care that these CoinJoins are not those of the test.
@@ -11,20 +11,17 @@ address and no owner with the ones on which anything is judged.
 Further CoinJoins of the teaching economies, those of the validation interval, steer: the loss that lowers the learning
 rate and picks the epoch is the one that is trained (see `valid_coinjoins` of `btcnb.learn.train`).
 
-What a run of a sweep measures (`mixing`): the encoder of world i on CoinJoins of mixing world i + 200 (Table 3). So
-five seeds vary model and economy, and the five evaluation sets vary the draw, which is all that the paper's five seeds
-vary. `coinjoin_trial` says what the numbers are called. Besides, of every encoder that is judged on all protocols:
+What `mixing_economy` says of a judged economy, whatever encoder will be judged on it:
 
-    distance.positive.pN, …    percentiles of cosine distances, ordinary test graph: pairs of one heuristic cluster, and
-    distance.negative.pN, …    of two
-    distance.entity_same.pN, … the same of entity labels in local graphs: pairs of one name, and
-    distance.entity_two.pN, …  of two; with the inputs of CoinJoins, the five curves of the paper's figures
-    place.coinjoin             where the median of input pairs lies on the way from the positives' to the negatives'
-    price.DP, price.NMI, price.ARI, price.owner_ARI    the paper's scores on the ordinary test graph, and ARI of owners
-    price.entity.NAME.bACC     balanced accuracy on entity labels (average linkage, silhouette), %; of trained encoders
-    taught_by, steered_by      graphs around CoinJoins that taught the encoder, and that steered its training; 0 without
-    taught.PROTOCOL            those that taught, by protocol
-    best_epoch, repulsion      the epoch that was kept, and λ times the repulsion in its validation loss
+    own.share, own.pooled          % of input pairs of a CoinJoin that have one owner: mean over CoinJoins, all pairs
+    own.share.PROTOCOL
+    homophily.coinjoin, …others    % of transfers that stay with one owner, in CoinJoins and in other transactions
+    cut.coinjoin, cut.others       % of transfers between two heuristic clusters (with safeguards: those of training)
+    leak.inputs, leak.owners       % of the inputs of judged CoinJoins, and of their owners, that occur in graphs around
+                                   *other* CoinJoins of the same economy
+    shared.transactions, …addresses, …owners    how many the judged economy has in common with those that teach or steer
+    unpaired                       CoinJoins with fewer than two distinct input addresses: they are in no share of pairs
+    detected, detected.PROTOCOL    % of CoinJoins that the published rules recognise
 """
 
 from __future__ import annotations
@@ -35,31 +32,32 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from btcnb.cluster import ari, scored_nodes
-from btcnb.cluster.evaluate import evaluation
-from btcnb.data import AddressGraph, Source, Transactions, build_graph, load_graph, load_transactions
+from btcnb.data import Source, Transactions, build_graph, heuristic_clusters, load_transactions
+from btcnb.data.coinjoin import detect_coinjoins
 from btcnb.data.judging.entity_pairs import interval_config
 from btcnb.errors import ParameterError
 from btcnb.experiments.coinjoin import (
     PAPER_WIDTH,
     PER_PROTOCOL,
     PROTOCOLS,
-    FeatureSpread,
     Mix,
     draw_mixes,
+    inputs_of,
+    known_mixes,
     mixing_source,
-    percentiles,
+    owners,
     surroundings,
 )
-from btcnb.experiments.coinjoin_trial import mixing_trial
-from btcnb.experiments.pairs import PAPER_TRANSACTIONS, TRANSACTIONS, Numbers, cosine, entity_trial, judged_source
-from btcnb.experiments.recipe import Job, Recipe, baseline
-from btcnb.experiments.stages import TRAINING, StageTimer, coarse, trained, training_graph
-from btcnb.learn import CoinJoinGraph, Encoder, Run, TrainConfig, embed, prepare, train
+from btcnb.experiments.pairs import Numbers
+from btcnb.experiments.recipe import Job, Recipe
+from btcnb.experiments.stages import TRAINING, StageTimer, training_graph
+from btcnb.learn import CoinJoinGraph, Run, TrainConfig, prepare, train
 from btcnb.store import kept
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 JUDGED_WORLD, TEACHING_WORLD = 200, 300
 """The encoder of world i is judged on CoinJoins of mixing world i + 200, and taught by those of i + 300."""
@@ -75,6 +73,10 @@ WIDTH = {"tiny": 4, "quick": 4}
 
 The neighbours of a CoinJoin are CoinJoins, most of all in an economy full of them: with 100 a step the surroundings of
 a Wasabi round at size quick have 35,000 addresses and 3 million edges, more than a whole test graph of that size."""
+INTERVAL = "test"
+"""The interval whose CoinJoins judge; those of the three training intervals (of another world) teach."""
+JUDGED = {"tiny": 4, "quick": 20}
+"""CoinJoins of each protocol in an evaluation set, by size; elsewhere the paper's 100."""
 
 
 def judged_economy(source: Source) -> Source:
@@ -156,120 +158,109 @@ def _repelled(source: Source, config: TrainConfig, supervision: tuple[str, ...],
     return replace(run, record=run.record | counts)
 
 
-INTERVAL = "test"
-"""The interval whose CoinJoins judge; those of the three training intervals (of another world) teach."""
-JUDGED = {"tiny": 4, "quick": 20}
-"""CoinJoins of each protocol in an evaluation set, by size; elsewhere the paper's 100."""
-METHODS = ("trained", "untrained")
-ORDINARY_PAIRS = 20_000
-"""Pairs of the ordinary test graph, of each kind, whose distances are kept."""
-SCORES = {"DP": "purity", "NMI": "nmi", "ARI": "ari"}
-"""The paper's scores, and what an evaluation calls them."""
-ENTITY_ROWS = ("heuristics", "gnn.average.silhouette", "hybrid.average.silhouette")
-
-
-def mixing(job: Job, repulsion: bool = False, without: str = "") -> Numbers:
-    """An encoder on CoinJoins of an economy that it has never seen, with distances and its scores elsewhere.
-
-    repulsion: whether CoinJoins teach it repulsion; without: a protocol that does not, which alone is judged then
-    """
-    methods = ("trained",) if repulsion else METHODS
-    if job.method not in methods:
-        problem = f"CoinJoins are judged with an encoder that the measure {job.measure!r} can make"
-        raise ParameterError(f"{problem}, and {job.method!r} is none; take {' or '.join(methods)}.")
+def mixing_economy(job: Job) -> Numbers:
+    """The judged economy of a job: no encoder plays a part."""
     timer, source = StageTimer(), job.recipe.source
-    standard = job.method == "trained" and not repulsion
     with timer("graphs"):
         txs = load_transactions(judged_economy(source), INTERVAL, sampled=False)
-        graphs = [load_graph(source, role) for role in TRAINING] if standard else []
-    with timer("train"):
-        recipe = job.recipe if job.method == "trained" else baseline(job.recipe, job.method)
-        run = repelled(recipe, without) if repulsion else trained(recipe)
-    timer.seconds["train"] = float(run.record["seconds"])  # also where the store had it
-    with timer("local"):
-        usual = _usual(run.model, graphs) if standard else None
-        number, width = JUDGED.get(source.size, PER_PROTOCOL), width_of(source)
-        only = (without,) if without else PROTOCOLS
-        trial = mixing_trial(run.model, txs, number, job.seed, width=width, only=only, usual=usual)
-    numbers = trial.numbers() | _lesson(run)
-    numbers["graphs_per_second"] = len(trial.distances) / timer.seconds["local"]
-    if not without:
-        with timer("price"):
-            numbers |= price(job, run.model)
-        ends = [numbers[f"distance.{kind}.median"] for kind in ("coinjoin", "positive", "negative")]
-        numbers["place.coinjoin"] = position(*ends)  # type: ignore[arg-type]
+        teachers = list(teaching_chains(source, (*TRAINING, *STEERING)))
+    with timer("economy"):
+        judged = JUDGED.get(source.size, PER_PROTOCOL)
+        numbers = owner_numbers(txs) | edge_numbers(txs) | shared(txs, teachers)
+        others = 3 * TEACHING.get(source.size, PAPER_TEACHING)
+        numbers |= leakage(txs, judged, others, job.seed, width_of(source))
     return numbers | timer.record() | {"data": txs.fingerprint()}
 
 
-def _lesson(run: Run) -> Numbers:
-    """What the encoder was shown of CoinJoins, and which epoch was kept."""
-    record = run.record
-    numbers: Numbers = {name: int(value) for name, value in record.items() if name.startswith("taught.")}
-    numbers |= {
-        "taught_by": int(record.get("coinjoin_training_graphs", 0)),
-        "steered_by": int(record.get("coinjoin_validation_graphs", 0)),
-        "best_epoch": int(record["best_epoch"]),
+def owner_numbers(txs: Transactions) -> Numbers:
+    """Input pairs of one owner, and what the published rules recognise, over all CoinJoins of the chain."""
+    known, owner = known_mixes(txs), owners(txs)
+    drawn = draw_mixes(txs, per_protocol=len(txs), sets=1)
+    share, own, pairs = [], 0, 0
+    for inputs in inputs_of(txs, drawn.transactions):
+        size = np.unique(owner[inputs], return_counts=True)[1]
+        mine, all_ = int((size * (size - 1) // 2).sum()), len(inputs) * (len(inputs) - 1) // 2
+        share.append(100 * mine / all_)
+        own, pairs = own + mine, pairs + all_
+    shares, found = np.array(share), np.asarray(detect_coinjoins(txs, "published"), dtype=str)
+    of = np.isin(known, PROTOCOLS)
+    numbers: Numbers = {
+        "own.share": float(shares.mean()),
+        "own.pooled": 100 * own / pairs,
+        "detected": float(100 * (found[of] != "").mean()),
+        "unpaired": drawn.unpaired,
     }
-    return numbers | ({"repulsion": float(record["best_repulsion"])} if "best_repulsion" in record else {})
-
-
-def _usual(model: Encoder, graphs: Sequence[AddressGraph]) -> FeatureSpread:
-    """The features of the training graphs as the encoder read them."""
-    config = model.config
-    ready = (prepare(g, config.symmetrise, config.edge_features, config.landmarks, unit=config.unit) for g in graphs)
-    return FeatureSpread.of([each.x.numpy() for each in ready])
-
-
-def price(job: Job, model: Encoder) -> Numbers:
-    """What an encoder does away from CoinJoins: distances and scores on the ordinary test graph, entity labels."""
-    recipe = job.recipe
-    graph = load_graph(recipe.source, "test")
-    rows = embed(model, graph)
-    found = evaluation(rows, graph, partition=coarse(recipe), config=recipe.cluster, seed=job.seed, progress=False)
-    scored = scored_nodes(graph, recipe.cluster.min_degree)
-    numbers: Numbers = {f"price.{name}": found.record[key] for name, key in SCORES.items()}
-    if graph.truth is not None:
-        numbers["price.owner_ARI"] = ari(graph.truth[scored], found.partition[scored])
-    same, two = ordinary_pairs(graph.labels(), ORDINARY_PAIRS, np.random.default_rng([job.seed, 17]))
-    for kind, pairs in (("positive", same), ("negative", two)):
-        numbers |= percentiles(f"distance.{kind}", cosine(rows, pairs))
-    return numbers if job.method == "untrained" else numbers | _entity_price(job, model)  # nobody asks for its price
-
-
-def _entity_price(job: Job, model: Encoder) -> Numbers:
-    source = job.recipe.source
-    txs = load_transactions(judged_source(source), INTERVAL, sampled=False)
-    wanted = TRANSACTIONS.get(source.size, PAPER_TRANSACTIONS)
-    trial = entity_trial(model, txs, wanted, job.seed, linkages=("average",))
-    found = trial.numbers()
-    numbers: Numbers = {f"price.entity.{name.split('.')[0]}.bACC": found[f"{name}.bACC"] for name in ENTITY_ROWS}
-    for kind in ("same", "two"):
-        far = trial.distances[f"{kind} joined"] + trial.distances[f"{kind} apart"]
-        numbers |= percentiles(f"distance.entity_{kind}", far)
+    for name in PROTOCOLS:
+        if (drawn.protocol == name).any():
+            numbers[f"own.share.{name}"] = float(shares[drawn.protocol == name].mean())
+            numbers[f"detected.{name}"] = float(100 * (found[known == name] != "").mean())
     return numbers
 
 
-def position(middle: float | None, low: float | None, high: float | None) -> float | None:
-    """Where `middle` lies on the way from `low` (0) to `high` (1); None where one is missing or both ends coincide."""
-    if middle is None or low is None or high is None or low == high:
-        return None
-    return (middle - low) / (high - low)
+def edge_numbers(txs: Transactions) -> Numbers:
+    """Transfers of CoinJoins beside those of other transactions: within owners, and across clusters."""
+    owner, mixes = owners(txs), np.isin(known_mixes(txs), PROTOCOLS)
+    clusters = heuristic_clusters(txs, config=interval_config(txs))
+    numbers: Numbers = {}
+    for name, chosen in (("coinjoin", mixes), ("others", ~mixes)):
+        for key, labels in (("homophily", owner), ("cut", clusters)):
+            every, within = transfers(txs, labels, chosen)
+            share = 100 * within / every if every else float("nan")
+            numbers[f"{key}.{name}"] = share if key == "homophily" else 100 - share
+    return numbers
 
 
-def ordinary_pairs(labels: IntArray, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Random pairs of one cluster and of two, (k, 2) each, k at most `number`.
+def leakage(txs: Transactions, judged: int, others: int, seed: int = 0, width: int = PAPER_WIDTH) -> Numbers:
+    """What separate CoinJoins of one economy share: inputs of `judged` CoinJoins of each protocol that lie in the
+    surroundings of `others` more of each protocol, and owners of those inputs. Where a protocol has fewer than both
+    together, the judged ones come first."""
+    first = draw_mixes(txs, judged, 1, seed).transactions
+    owner = owners(txs)
+    rest = draw_mixes(txs, judged + others, 1, seed + 1)
+    kept = [rest.transactions[(rest.protocol == name) & ~np.isin(rest.transactions, first)] for name in PROTOCOLS]
+    other = np.sort(np.concatenate([each[:others] for each in kept]))
+    seen = np.zeros(txs.num_addresses, dtype=bool)
+    for mix in surroundings(txs, other, seed, width=width):
+        seen[mix.piece.addresses] = True
+    mine = np.unique(np.concatenate(inputs_of(txs, first)))
+    people = np.unique(owner[mine])
+    return {
+        "leak.inputs": float(100 * seen[mine].mean()),
+        "leak.owners": float(100 * np.isin(people, owner[seen]).mean()),
+        "leak.others": len(other),
+    }
 
-    Of one: an address drawn uniformly among those with company, and one of its company. Of two: two addresses drawn
-    uniformly; those that happen to share a cluster are left out.
+
+def shared(txs: Transactions, others: list[Transactions]) -> Numbers:
+    """What a chain has in common with others: transactions, addresses, and owners (through their addresses)."""
+    hashes, addresses = pd.Index(txs.transactions["hash"]), pd.Index(txs.addresses)
+    common = [addresses.isin(other.addresses) for other in others]
+    people = np.concatenate([owners(txs)[both] for both in common])
+    return {
+        "shared.transactions": sum(int(hashes.isin(other.transactions["hash"]).sum()) for other in others),
+        "shared.addresses": sum(int(both.sum()) for both in common),
+        "shared.owners": len(np.unique(people)),
+    }
+
+
+def transfers(txs: Transactions, labels: IntArray, chosen: BoolArray) -> tuple[int, int]:
+    """Transfers of the chosen transactions (T,) from an input address to another output address, each counted once in a
+    transaction: all, and those within one label. labels: one per address (A,), negative where unknown; transfers from
+    or to unknown ones are not counted. Change that comes back to its own address is no edge, so no transfer.
     """
-    found = np.unique(labels, return_inverse=True)[1]
-    size = np.bincount(found)
-    order, start = np.argsort(found, kind="stable"), np.concatenate([[0], np.cumsum(size)[:-1]])
-    place = np.empty(len(found), dtype=np.int64)
-    place[order] = np.arange(len(found)) - start[found[order]]  # position inside the own cluster
-    company = np.flatnonzero(size[found] > 1)
-    a = rng.choice(company, number) if len(company) else np.empty(0, dtype=np.int64)
-    step = rng.integers(1, size[found[a]]) if len(a) else a
-    b = order[start[found[a]] + (place[a] + step) % size[found[a]]]
-    two = rng.integers(len(found), size=(number, 2))
-    return np.stack([a, b], axis=1), two[found[two[:, 0]] != found[two[:, 1]]]
+    sides = [_distinct(table, labels, chosen) for table in (txs.inputs, txs.outputs)]
+    both = len(sides[0].merge(sides[1], on=["tx", "address"]))  # an address on both sides
+    counts = []
+    for columns in (["tx"], ["tx", "label"]):
+        senders, receivers = (side.groupby(columns).size() for side in sides)
+        counts.append(int(senders.mul(receivers, fill_value=0).sum()) - both)
+    return counts[0], counts[1]
+
+
+def _distinct(table: pd.DataFrame, label: IntArray, chosen: BoolArray) -> pd.DataFrame:
+    """Distinct (tx, address) of chosen transactions with known labels, and the label."""
+    tx, address = (table[name].to_numpy(dtype=np.int64) for name in ("tx", "address"))
+    keep = (address >= 0) & np.asarray(chosen, dtype=bool)[tx]
+    keep[keep] = label[address[keep]] >= 0
+    found = pd.DataFrame({"tx": tx[keep], "address": address[keep]}).drop_duplicates()
+    return found.assign(label=label[found["address"].to_numpy()])
