@@ -64,8 +64,10 @@ def along_disorder(records: pd.DataFrame | None, refined: Candidate = PAPER) -> 
         return NOT_RUN
     found = found[found["worlds"] >= FEWEST_SEEDS]
     told = [
-        f"disorder {line.disorder:g}: {shown(Estimate(line.mean, line.low, line.high, line.worlds))}"
-        for line in found.itertuples()
+        f"disorder {disorder:g}: {shown(Estimate(mean, low, high, int(worlds)))}"
+        for disorder, mean, low, high, worlds in found[["disorder", "mean", "low", "high", "worlds"]]
+        .to_numpy()
+        .tolist()
     ]
     return "; ".join(told) or NOT_RUN
 

@@ -295,8 +295,10 @@ STAGES = {
 def bottleneck(linear: float, records: Records) -> Judged:
     """Where the time of one whole evaluation goes."""
     (embed,) = [entry for entry in records if entry["stage"] == "embed"]
-    seconds = pd.Series({"embedding": embed["seconds"]} | {name: embed[key] for name, key in STAGES.items()})
-    share, longest, trees = 100 * seconds / seconds.sum(), seconds.idxmax(), "distances and trees"
+    seconds = pd.Series(
+        {"embedding": embed["seconds"]} | {name: embed[key] for name, key in STAGES.items()}, dtype=float
+    )
+    share, longest, trees = 100 * seconds / seconds.sum(), str(seconds.idxmax()), "distances and trees"
     return Judged(
         "C156",
         "Embedding is linear; distances and hierarchical clustering are the bottleneck",

@@ -103,7 +103,7 @@ def whole_tree_scores(X: Any, graph: LabelledGraph, partition: Any, config: Clus
     Z = linkage(rows, config.method, progress=False)
     threshold = best_threshold(rows, Z)
     flat = cut(Z, threshold)
-    whole = {"DP": dendrogram_purity(Z, labels, scored), "threshold": threshold}
+    whole: Numbers = {"DP": dendrogram_purity(Z, labels, scored), "threshold": threshold}
     whole |= {"clusters": len(np.unique(flat[scored])), **agreement(labels[scored], flat[scored])}
     alone = agreement(labels[scored], np.asarray(partition)[scored])
     return prefixed("whole_", whole) | prefixed("communities_", alone)

@@ -142,7 +142,7 @@ T = TypeVar("T", Claim, Question)
 def read(path: Path, kind: type[T]) -> dict[str, T]:
     """The claims or questions of a YAML file, by id."""
     note_read(path)
-    return _read(path, kind)
+    return _read(path, kind)  # type: ignore[arg-type]  # mypy takes a class for unhashable
 
 
 @functools.cache

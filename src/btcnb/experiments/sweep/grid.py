@@ -137,10 +137,10 @@ def _job(path: Path, row: str, seed: int, given: Mapping[str, Any]) -> Job:
             raise DataError(path, f"rows.{row}.{key}", *_unknown(key, parts["job"][key], known))
     if "size" in parts["source"] and parts["source"]["size"] not in sizes.names():
         raise DataError(path, f"rows.{row}.size", *_unknown("size", parts["source"]["size"], sizes.names()))
-    known = set(inspect.signature(MEASURES[parts["job"].get("measure", "scores")]).parameters) - {"job"}
+    taken = set(inspect.signature(MEASURES[parts["job"].get("measure", "scores")]).parameters) - {"job"}
     for name, _ in parts["job"].get("arguments", ()):
-        if name not in known:
-            raise DataError(path, f"rows.{row}.arguments", *_unknown("argument", name, known or {"none"}))
+        if name not in taken:
+            raise DataError(path, f"rows.{row}.arguments", *_unknown("argument", name, taken or {"none"}))
     try:
         source = Source.of(seed=seed, **parts["source"])
         made = recipe(source, seed, cluster=ClusterConfig(**parts["cluster"]), **parts["train"])
