@@ -145,7 +145,3 @@ def test_a_piece_with_addresses_that_do_not_occur_is_refused(model: Encoder, pie
     more = replace(pieces[0], addresses=np.append(pieces[0].addresses, "nobody"), truth=None)
     with pytest.raises(DataError, match="1 of a piece occur in none of its transactions"):
         next(LocalGraphs(model, heuristic_clusters, PRICE).run([more]))
-
-
-def test_no_pieces_are_no_work(model: Encoder) -> None:
-    assert list(LocalGraphs(model, heuristic_clusters).run([])) == []

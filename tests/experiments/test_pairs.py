@@ -260,13 +260,6 @@ def test_chains_without_labels_or_pairs_are_refused(model: Encoder) -> None:
         entity_trial(model, one)
 
 
-def test_one_labelled_transaction_is_enough(model: Encoder) -> None:
-    txs = chain().pay(["a", "b"], {"x": 5}).build()
-    label = np.where(np.isin(txs.addresses, ["a", "b"]), "exchange", "").astype(object)
-    named = replace(txs, truth=Truth(owner=np.full(txs.num_addresses, -1), label=label))
-    assert entity_trial(model, named, 1, 0, linkages=("average",), price_usd=9_000.0).totals["transactions"] == 1
-
-
 def test_pairs_of_one_kind_only_have_no_balanced_accuracy(model: Encoder) -> None:
     txs = chain().pay(["a", "b"], {"x": 5}).build()
     label = np.where(np.isin(txs.addresses, ["a", "b"]), "exchange", "").astype(object)

@@ -159,11 +159,6 @@ def test_without_a_cluster_that_can_say_nothing_is_split(rule: Any) -> None:
     assert same(found.partition, [0, 0, 1])
 
 
-def test_one_address_alone() -> None:
-    found = refined(np.ones((1, 4)), ["mine"], INPUTS, [0])
-    assert found.partition.tolist() == [0] and not len(found.flagged)
-
-
 # --- what always holds ---
 
 

@@ -30,9 +30,8 @@ from btcnb.experiments.encoder import SHIPPED, SHIPPED_BY, Making, read_encoder,
 from btcnb.experiments.refine import Refiner, refined
 from btcnb.experiments.selection import by_factors, choose
 from btcnb.experiments.tool.drawing import condensed
-from btcnb.experiments.tool.report import most_concerned, report
 from btcnb.experiments.tool.run import Outcome, Request, chosen, refine_source
-from btcnb.experiments.tool.write import FILES, partition_table, require_place, summary, write
+from btcnb.experiments.tool.write import FILES, most_concerned, partition_table, report, require_place, summary, write
 from btcnb.learn import embed
 from btcnb.learn.checkpoints import digest, model_state
 from btcnb.learn.config import REMOVED
