@@ -42,7 +42,7 @@ def trees() -> None:
 
     from btcnb import theory
     from btcnb.cluster import ami, cut, cut_gap, cut_silhouette, dendrogram_purity, linkage, refine, silhouette
-    from meanlink.matrix import DistanceMatrix
+    from meanlink.linkage import DistanceMatrix
 
     rng = np.random.default_rng(0)
     parts = np.arange(300) % 7

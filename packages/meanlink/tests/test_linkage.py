@@ -123,8 +123,9 @@ def test_equal_rows_are_found_whatever_stands_between_them() -> None:
     """Rows that differ by less than any rounding of a projection, in turn: every second one is the same."""
     near = np.array([0.6, 0.8])
     rows = np.stack([near, np.nextafter(near, 1), near, np.nextafter(near, 1), near, [-0.0, 1.0], [0.0, 1.0]])
-    first, copies = distinct_rows(rows)
+    first, copies, sizes = distinct_rows(rows)
     assert first.tolist() == [0, 1, 5] and copies.tolist() == [0, 1, 0, 1, 0, 2, 2]
+    assert sizes.tolist() == [3, 2, 2]
 
 
 @settings(max_examples=60, deadline=None)

@@ -17,7 +17,7 @@ from meanlink import (
 from meanlink._level_scores import HOPED, _scores, best_threshold, in_company, walk_of
 from meanlink._matrix import STRIP, near_groups, square_distances, tree_of
 from meanlink._validate import unit_rows
-from meanlink.matrix import DistanceMatrix
+from meanlink.linkage import DistanceMatrix
 
 METHODS = ("average", "ward", "complete", "single")
 

@@ -41,7 +41,7 @@ from btcnb.data.heuristics import HeuristicConfig, heuristic_clusters
 from btcnb.data.intervals import price_near
 from btcnb.errors import DataError
 from btcnb.learn import Encoder, PreparedGraph, disjoint_union, embed, prepare
-from meanlink.matrix import DistanceMatrix
+from meanlink.linkage import DistanceMatrix
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]

@@ -15,6 +15,7 @@ from meanlink._chains import AVERAGE, COMPLETE, SINGLE, WARD
 from meanlink._checkpoint import Checkpoint
 from meanlink._compile import compiled
 from meanlink._dendrogram import linkage_matrix
+from meanlink._level_scores import best_threshold
 from meanlink._matrix import near_groups, square_distances, tree_of, with_copies
 from meanlink._neighbours import LENGTH, Table, equal
 from meanlink._stages import State, agglomerate
@@ -81,6 +82,62 @@ def linkage(
     return tree_of_rows(_validate.unit_rows(X), method, progress, checkpoint)
 
 
+class DistanceMatrix:
+    """Several trees and their best cuts of one set of a few thousand points, out of one matrix of cosine distances.
+
+    All results are those of the functions without a matrix. A thousand such sets are another task than one large set.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, d)
+        Points, compared by direction.
+    reuse : DistanceMatrix, optional
+        A matrix that is no longer needed, whose memory the new one takes over: fresh memory costs more than sums.
+
+    Examples
+    --------
+    >>> matrix = DistanceMatrix([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    >>> matrix.linkage("complete")
+    array([[0., 2., 0., 2.],
+           [1., 3., 1., 3.]])
+    >>> matrix.cut_silhouette("complete")
+    0.5
+    """
+
+    def __init__(self, X: Any, reuse: DistanceMatrix | None = None) -> None:
+        rows = _validate.unit_rows(X)
+        if not len(rows):
+            raise ValueError("X has no rows.")
+        _validate.require_memory(8 * len(rows) ** 2, f"The distance matrix of {len(rows):,} points")
+        first, self._copies, self._weight = distinct_rows(rows)
+        self.points, m = len(rows), len(first)
+        self._memory, self._distances = np.empty(0), np.empty((0, 0))
+        if reuse is not None:
+            self._memory, reuse._memory = reuse._memory, self._memory
+            reuse._distances = self._memory[:0].reshape(0, 0)
+        if len(self._memory) < m * m:
+            self._memory = np.empty(0)  # let go first
+            self._memory = np.empty(m * m)
+        self._distances = square_distances(rows[first], self._memory)
+        self._groups = near_groups(self._distances)
+        self._trees: dict[str, Float64] = {}
+
+    def _tree(self, method: str) -> Float64:
+        """The tree of the distinct points."""
+        code = LINKAGES[_validate.choice("method", method, LINKAGES)]
+        if method not in self._trees:
+            self._trees[method] = tree_of(self._distances, self._weight, self._groups, code)
+        return self._trees[method]
+
+    def linkage(self, method: str = "average") -> Float64:
+        """The linkage matrix (n-1, 4), as `meanlink.linkage` gives it."""
+        return with_copies(self._tree(method), self._copies)
+
+    def cut_silhouette(self, method: str = "average") -> float:
+        """The threshold of the tree's best level, as `meanlink.cut_silhouette` gives it."""
+        return float(best_threshold(self._distances, self._weight, self._tree(method)))
+
+
 def tree_of_rows(
     rows: UnitRows, method: str, progress: Progress = False, checkpoint: str | Path | None = None
 ) -> Float64:
@@ -88,8 +145,7 @@ def tree_of_rows(
     n = len(rows)
     with Reporter(progress, n - 1, "linkage", "merge") as reporter:
         if n <= MATRIX_POINTS:
-            first, copies = distinct_rows(rows)
-            weight = np.bincount(copies, minlength=len(first)).astype(np.float64)
+            first, copies, weight = distinct_rows(rows)
             distances = square_distances(rows[first])
             Z = with_copies(tree_of(distances, weight, near_groups(distances), LINKAGES[method]), copies)
         elif method != "average":
@@ -103,12 +159,11 @@ def tree_of_rows(
 def _in_stages(rows: UnitRows, progress: Progress, reporter: Reporter, checkpoint: str | Path | None) -> Float64:
     """Average linkage without a distance matrix."""
     n = len(rows)
-    first, copies = distinct_rows(rows)
+    first, copies, size = distinct_rows(rows)
     same = np.flatnonzero(first[copies] != np.arange(n))
     pairs, heights = np.stack([first[copies[same]], same], axis=1), np.zeros(len(same))
     reporter.add(len(same))
     if len(first) > 1:
-        size = np.bincount(copies, minlength=len(first)).astype(np.float64)
         del copies
         sums = _to_front(rows, first)
         if len(same):
@@ -182,12 +237,13 @@ def _to_front(rows: Float64, first: Int64) -> Float64:
     return rows[: len(first)]
 
 
-def distinct_rows(rows: Float64) -> tuple[Int64, Int64]:
-    """Positions of the first of each set of equal rows, ascending, and for every row the number of its set."""
+def distinct_rows(rows: Float64) -> tuple[Int64, Int64, Float64]:
+    """Positions of the first of each set of equal rows, ascending; for every row the number of its set; set sizes."""
     key = _keys(rows)
     of_set = _first_equal(rows, key, np.argsort(key, kind="stable"))
     first = np.flatnonzero(of_set == np.arange(len(rows)))
-    return first, np.searchsorted(first, of_set)
+    copies = np.searchsorted(first, of_set)
+    return first, copies, np.bincount(copies, minlength=len(first)).astype(np.float64)
 
 
 @compiled()
