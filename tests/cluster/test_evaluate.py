@@ -1,9 +1,12 @@
-"""The whole evaluation on a graph whose communities are known, and its settings."""
+"""The whole evaluation on a graph whose communities are known, its settings, and the progress of long stages."""
 
 from __future__ import annotations
 
-from typing import get_args, get_type_hints
+import itertools
+from collections.abc import Callable
+from typing import Any, get_args, get_type_hints
 
+import networkx as nx
 import numpy as np
 import point_sets as shapes
 import pytest
@@ -15,10 +18,12 @@ from btcnb.cluster import (
     LINKAGES,
     ClusterConfig,
     ari,
+    coarse_partition,
     evaluate,
     evaluation,
     forest_purity,
     nmi,
+    refine,
     scored_nodes,
 )
 from btcnb.errors import DataError, ParameterError
@@ -146,3 +151,25 @@ def test_a_wrong_setting_is_named(field: str, values: list[object]) -> None:
     for value in values:
         with pytest.raises(ParameterError, match=f"^{field} is"):
             ClusterConfig(**{field: value})
+
+
+ROWS = np.random.default_rng(0).normal(size=(600, 8))
+PARTITION = np.repeat(np.arange(6), 100)
+RING = (np.array(nx.ring_of_cliques(60, 10).edges()).T, 600)
+STAGES: dict[str, Callable[[Any], object]] = {
+    "communities": lambda progress: coarse_partition(RING, progress=progress),
+    "communities above the limit": lambda progress: coarse_partition(RING, max_size=15, progress=progress),
+    "refinement": lambda progress: refine(ROWS, PARTITION, progress=progress),
+    "evaluation": lambda progress: evaluate(ROWS, Graph(*RING, PARTITION), max_size=200, progress=progress),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_counts_from_nothing_to_all(stage: str) -> None:
+    heard: list[tuple[int, int]] = []
+    STAGES[stage](lambda done, total: heard.append((done, total)))
+    assert heard[0][0] == 0
+    assert heard[-1][0] == heard[-1][1] > 0
+    for (before, total), (after, whole) in itertools.pairwise(heard):
+        assert after >= before or (before == total and after == 0)  # the next stage begins when the last is at its end
+        assert whole == total or after == 0
