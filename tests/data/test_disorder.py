@@ -173,6 +173,14 @@ def test_new_software_leaves_other_marks(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sum(len(seen) > 1 for seen in versions.values()) > 10
 
 
+def test_without_new_software_a_wallet_keeps_its_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Alone(monkeypatch, "new-software", 0.0)
+    assert np.array_equal(world.economy.world.ledger.state.habits, world.habits)
+    versions = _versions_of_users(world)
+    assert len(versions) > 100
+    assert all(len(seen) == 1 for seen in versions.values())
+
+
 def _versions_of_users(world: Alone) -> dict[int, set[int]]:
     """Versions of the transactions of each user's wallet."""
     seen = defaultdict(set)

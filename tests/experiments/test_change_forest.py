@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from payments import chain, chain_of, payments
 
 from btcnb.data import Transactions
 from btcnb.data.change_votes import COLUMNS, HEURISTICS, change_votes, revealed_change
-from btcnb.errors import DataError
+from btcnb.errors import DataError, ParameterError
 from btcnb.experiments.change_forest import (
     PUBLISHED_UNIVERSAL_THRESHOLD,
     ForestConfig,
@@ -232,3 +233,11 @@ def test_a_chain_that_reveals_nothing_teaches_nothing(txs: Transactions) -> None
     assert np.isnan(revealed_rows(txs).base_rate)
     with pytest.raises(DataError, match="ground truth: change: 0 transactions"):
         train_forest([txs])
+
+
+@pytest.mark.parametrize(
+    "field", [{"trees": 0}, {"positive": 1.0}, {"negative": 0.6}, {"seed": -1}, {"min_samples_split": 1}]
+)
+def test_settings_out_of_range_are_refused(field: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=next(iter(field))):
+        ForestConfig(**field)

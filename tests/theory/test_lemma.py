@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import sqrt
 
 import numpy as np
@@ -115,6 +116,49 @@ def test_best_cut_is_the_best_of_all_cuts(n, clusters, seed, method):
     if found.threshold > 0:
         own = adjusted_rand_score(labels, fcluster(Z, found.threshold, "distance"))
         assert own == pytest.approx(found.rand_index, abs=1e-9)
+
+
+def naive_cut(Z, labels):
+    """The best cut by trying every height with SciPy and scikit-learn."""
+    heights = np.unique(Z[:, 2])
+    between = (heights[:-1] + heights[1:]) / 2
+    thresholds = np.concatenate([[heights[0] / 2], between, heights[-1:]])
+    scores = [adjusted_rand_score(labels, fcluster(Z, t, "distance")) for t in thresholds]
+    best = int(np.argmax(np.round(scores, 12)))  # the lowest of equally good cuts
+    return thresholds[best], scores[best]
+
+
+@pytest.mark.parametrize("clusters", [2, 30, 300])
+def test_best_cut_of_many_points_is_the_naive_one(clusters):
+    rng = np.random.default_rng(clusters)
+    labels = rng.integers(0, clusters, 300)
+    X = rng.standard_normal((clusters, 8))[labels] + 0.6 * rng.standard_normal((300, 8))
+    Z = linkage(X, "average")
+    threshold, score = naive_cut(Z, labels)
+    found = best_cut(Z, labels)
+    assert found.threshold == pytest.approx(threshold) and found.rand_index == pytest.approx(score)
+
+
+def test_a_chain_of_labels_costs_n_log_n_count_moves(monkeypatch):
+    """Each merge adds one point to a group with many labels: a pass over the larger side would make n²/2 steps."""
+    n, moved = 400, 0
+
+    class Counted(Counter):
+        def items(self):
+            nonlocal moved
+            moved += len(self)
+            return super().items()
+
+        def values(self):
+            nonlocal moved
+            moved += len(self)
+            return super().values()
+
+    monkeypatch.setattr(lemma, "Counter", Counted)
+    first = np.concatenate([[0], np.arange(n, 2 * n - 2)])
+    Z = np.column_stack([first, np.arange(1, n), np.arange(1.0, n), np.arange(2, n + 1)])
+    assert best_cut(Z, np.arange(n)).perfect
+    assert n - 1 <= moved <= 2 * n * np.log2(n)
 
 
 def test_names_do_not_matter_and_splits_do():
