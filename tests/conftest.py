@@ -28,7 +28,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-TOGETHER = tuple(f"tests/book/test_{name}.py" for name in ("own_data", "rendered_links", "printed", "slides"))
+TOGETHER = tuple(f"tests/book/test_{name}.py" for name in ("own_data", "rendered", "printed", "slides"))
 """Files whose tests share what takes long to make."""
 
 

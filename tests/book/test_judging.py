@@ -165,9 +165,9 @@ def transfer(grid: str) -> pd.DataFrame:
 
 
 def test_questions_are_answered_with_evidence_and_rule(shown: list[dict[str, Any]]) -> None:
-    found = {each.question.id: each for each in answered("17", transfer)}
-    assert found["Q171"].answer == found["Q172"].answer == found["Q174"].answer == "yes"
-    assert found["Q175"].answer == "cannot be tested here"
+    found = {asked.id: said for asked, said, _ in answered("17", transfer)}
+    assert found["Q171"] == found["Q172"] == found["Q174"] == "yes"
+    assert found["Q175"] == "cannot be tested here"
     table, rules = (bundle["text/markdown"] for bundle in shown)
     assert "✔ **yes**" in table and "5 seeds" in table and "no finished run of “both”" in table
     assert "within ±0.02" in rules and "2026-11-17" in rules
@@ -175,6 +175,6 @@ def test_questions_are_answered_with_evidence_and_rule(shown: list[dict[str, Any
 
 
 def test_without_records_nothing_is_answered(shown: list[dict[str, Any]]) -> None:
-    assert {each.answer for each in answered("17", lambda grid: None)} == {"cannot be tested here"}
+    assert {said for _, said, _ in answered("17", lambda grid: None)} == {"cannot be tested here"}
     with pytest.raises(ParameterError, match="asks no question"):
         answered("99", lambda grid: None)

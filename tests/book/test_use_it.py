@@ -26,7 +26,7 @@ def _unlisted() -> set[str]:
     """What can be imported from the book's dependencies that the page does not tell to install."""
     listed = set(re.search(r"^pip install (?!-)(.+)$", PAGE, flags=re.M)[1].lower().split())  # type: ignore[index]
     pins = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    packages = {pin.partition("==")[0].lower().replace("_", "-") for pin in pins if not pin.startswith("meanlink")}
+    packages = {re.match(r"[\w-]+", pin)[0].lower().replace("_", "-") for pin in pins} - {"meanlink"}  # type: ignore[index]
     assert listed <= packages
     modules = importlib.metadata.packages_distributions().items()
     unlisted = packages - listed - {"threadpoolctl", "joblib"}  # which come with scikit-learn

@@ -263,7 +263,6 @@ def test_odd_arguments(tmp_path, value):
         (write_release, (graph(), value), {}),
         (attach_wallets, (story(), value), {}),
         (Node, (value,), {}),
-        (story().select, (value,), {}),
     ):
         if (
             isinstance(value, str)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from btcnb.data.simulator.ledger import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF, Ledger, hash_word
+from btcnb.data.simulator.ledger import Ledger, hash_word
 from btcnb.data.simulator.parameters import CHANGE_TO_MAIN, MECHANISM_NUMBER, P2WPKH, PROGRAM_NUMBER, SELECT_BEST
 from btcnb.data.simulator.spending import LEAST_OUTPUT, OP_RETURN, PAYJOIN, SWEEP, execute
+from btcnb.data.simulator.wallets import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF
 from btcnb.data.simulator.world import Orders
 
 HEIGHT = 600_000

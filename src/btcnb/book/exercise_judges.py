@@ -1,8 +1,7 @@
 """Judges of the exercises whose answers follow from the chapter's own variables, in the order of the book.
 
-The judge of `ex-02-deposit` is `ex_02_deposit`: its first argument is the answer, the others are the chapter's
-variables of these names. It recomputes what the answer must be, or tests the property that it must have. What only one
-part of the book needs is imported where it is needed: every chapter loads this module.
+The judge of `ex-02-deposit` is `ex_02_deposit(answer, …)`; its other arguments are the chapter's variables of these
+names. What only one part of the book needs is imported where it is needed: every chapter loads this module.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from btcnb.paper import claims, judge
 from btcnb.paper.rules import Value
 
 BTC = 10**8
-BY_CHANCE = 0.025  # a 95 % interval lies wholly on a given side of a true 0
 
 
 # Chapter 01
@@ -244,8 +242,6 @@ def ex_07_collision(answer: Any, clusters: Any, alpha: Any) -> str:
 
 # Chapter 08
 
-_GROUPS = {"at most 5": (0, 5), "6 to 50": (6, 50), "more than 50": (51, 10**9)}
-
 
 def ex_08_count(answer: Any, model: Any, config: Any) -> str:
     total = sum(p.numel() for p in model.parameters())
@@ -263,13 +259,14 @@ def ex_08_sampling(answer: Any, run: Any, graphs: Any, config: Any, X: Any) -> s
     apart = np.mean([1 - (_sampled(run, test, some, draw) * X["trained"][some]).sum(1) for draw in range(3)], axis=0)
     degree, sources = test.in_degree(), np.split(test.source, test.indptr[1:-1])
     busiest = np.array([degree[sources[node]].max(initial=0) for node in some])
-    here = {name: (busiest >= low) & (busiest <= high) for name, (low, high) in _GROUPS.items()}
+    groups = {"at most 5": (0, 5), "6 to 50": (6, 50), "more than 50": (51, 10**9)}
+    here = {name: (busiest >= low) & (busiest <= high) for name, (low, high) in groups.items()}
     means = {name: float(apart[rows].mean()) for name, rows in here.items() if rows.any()}
     far = {name for name, mean in means.items() if mean >= 0.7 * max(means.values())}
     words = as_words(answer)
     return all_hold(
         [
-            (len(words) == 1 and words[0] in _GROUPS, f"one of {', '.join(_GROUPS)} is wanted"),
+            (len(words) == 1 and words[0] in groups, f"one of {', '.join(groups)} is wanted"),
             (set(words) <= far, "others differ more"),
         ]
     )
@@ -385,20 +382,19 @@ def ex_13_cut(answer: Any, tree: Any, members: Any, owners: Any) -> str:
 
 
 def ex_18_chance(answer: Any, board: Any) -> str:
-    return compare_number(answer, BY_CHANCE * int(board["seeds"].notna().sum()), within=0.02)
+    return compare_number(answer, 0.025 * int(board["seeds"].notna().sum()), within=0.02)  # one side of 95 %
 
 
 def ex_18_weights(answer: Any, board: Any) -> str:
     weight = board["importance"].map({"high": 3, "medium": 2, "low": 1})
-    mark = board["outcome"].map({"reproduced": 1.0, "partly": 0.5, "not reproduced": 0.0})
-    known = mark.notna()
-    return compare_number(answer, float((mark * weight)[known].sum() / max(weight[known].sum(), 1)), within=0.02)
+    mark = board["outcome"].map({"reproduced": 1.0, "partly": 0.5, "not reproduced": 0.0}).dropna()
+    return compare_number(answer, float((mark * weight).sum() / max(weight[mark.index].sum(), 1)), within=0.02)
 
 
 def ex_18_bound(answer: Any, read: Any) -> str:
-    wanted = []
-    for factor in (0.5, 1, 2, 4):
-        levels = [(each, each.rule) for each in claims() if isinstance(each.rule, Value)]
-        changed = [replace(each, rule=replace(rule, within=factor * rule.within)) for each, rule in levels]
-        wanted.append(sum(judge(each, read).verdict == "reproduced" for each in changed))
-    return compare_numbers(answer, wanted)
+    levels = [(each, each.rule) for each in claims() if isinstance(each.rule, Value)]
+    bounds = [
+        [replace(each, rule=replace(rule, within=factor * rule.within)) for each, rule in levels]
+        for factor in (0.5, 1, 2, 4)
+    ]
+    return compare_numbers(answer, [sum(judge(each, read).verdict == "reproduced" for each in some) for some in bounds])

@@ -79,8 +79,12 @@ class AddressGraph:
 
     def labels(self) -> IntArray:
         """Heuristic cluster per node row, renumbered 0..k-1 in order of first appearance, shape (N,)."""
-        order = np.argsort(self._positions("clusters", "node_id"), kind="stable")
-        return pd.factorize(self.clusters["alias"].to_numpy()[order])[0].astype(np.int64)
+        alias = np.full(len(self.nodes), -1, dtype=np.int64)
+        alias[self._positions("clusters", "node_id")] = pd.factorize(self.clusters["alias"])[0]
+        if (alias < 0).any():
+            problem = f"node {self.nodes['node_id'].iloc[int((alias < 0).argmax())]} has no cluster"
+            raise DataError("graph", "clusters", problem, "give every node one row with an alias")
+        return pd.factorize(alias)[0].astype(np.int64)
 
     def degree(self) -> IntArray:
         """Number of distinct neighbours-by-direction per node row: degree_in + degree_out, shape (N,)."""

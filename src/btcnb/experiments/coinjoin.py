@@ -250,3 +250,22 @@ def percentiles(name: str, values: Sequence[float] | FloatArray) -> Numbers:
     found = np.percentile(values, LEVELS).tolist() if len(values) else [None] * len(LEVELS)
     kept: Numbers = {f"{name}.p{level}": value for level, value in zip(LEVELS, found, strict=True)}
     return kept | {f"{name}.median": kept[f"{name}.p50"]}
+
+
+def ordinary_pairs(labels: IntArray, number: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Random pairs of one cluster and of two, (k, 2) each, k at most `number`.
+
+    Of one: an address drawn uniformly among those with company, and one of its company. Of two: two addresses drawn
+    uniformly; those that happen to share a cluster are left out.
+    """
+    found = np.unique(labels, return_inverse=True)[1]
+    size = np.bincount(found)
+    order, start = np.argsort(found, kind="stable"), np.concatenate([[0], np.cumsum(size)[:-1]])
+    place = np.empty(len(found), dtype=np.int64)
+    place[order] = np.arange(len(found)) - start[found[order]]  # position inside the own cluster
+    company = np.flatnonzero(size[found] > 1)
+    a = rng.choice(company, number) if len(company) else np.empty(0, dtype=np.int64)
+    step = rng.integers(1, size[found[a]]) if len(a) else a
+    b = order[start[found[a]] + (place[a] + step) % size[found[a]]]
+    two = rng.integers(len(found), size=(number, 2))
+    return np.stack([a, b], axis=1), two[found[two[:, 0]] != found[two[:, 1]]]

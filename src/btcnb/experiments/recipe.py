@@ -131,16 +131,21 @@ def _plain(value: Any) -> Any:
 _TAGS = {Recipe: "recipe", Source: "source", TrainConfig: "train-config", ClusterConfig: "cluster-config"}
 
 
+LATER = ("whole", "prices", "impute")
+"""Fields of a source that were added after recipes had ids; their defaults are false or empty."""
+
+
 def _tree(value: Any) -> Any:
     """A recipe as JSON, from which its id is computed. Another form would give every recipe another id.
 
-    So it also holds the fields that a class once had, at their default.
+    So it also holds the fields that a class once had, at their default, and leaves out `LATER` ones at theirs.
     """
     if is_dataclass(value) and not isinstance(value, type):
         part = _TAGS[type(value)].removesuffix("-config") + "."
         names = {name.removeprefix(part): default for name, default in defaults().items() if name.startswith(part)}
         names = names or {item.name: None for item in fields(value)}  # the recipe itself
-        parts = [[name, _tree(getattr(value, name, default))] for name, default in names.items()]
+        held = {name: getattr(value, name, default) for name, default in names.items()}
+        parts = [[name, _tree(field)] for name, field in held.items() if field or name not in LATER]
         return {"~": "object", "value": {"~": "dict", "value": parts}, "tag": _TAGS[type(value)]}
     if isinstance(value, tuple):
         return {"~": "tuple", "value": [_tree(item) for item in value]}

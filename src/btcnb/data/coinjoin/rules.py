@@ -23,6 +23,7 @@ import pandas as pd
 from numba import njit
 
 from btcnb.data.coinjoin.shape import (
+    FITTED,
     JOINMARKET_FEE_SHARE,
     JOINMARKET_LEAST_CHANGE,
     NULLDATA,
@@ -35,6 +36,7 @@ from btcnb.data.coinjoin.shape import (
     WASABI2_LEAST,
     WHIRLPOOL_POOL_FEES,
     BoolArray,
+    Fitted,
     Rows,
     Shape,
 )
@@ -46,23 +48,6 @@ Conditions = dict[str, BoolArray]
 
 ORDER_BITS = 10.0
 """Amounts are sorted on purpose, not by accident, where a shuffle would sort them less than once in 2^10 times."""
-
-
-class Fitted(NamedTuple):
-    """Constants of the improved rules that no source fixes: `fit` finds them on real mixes, so that the rules can be
-    judged on a list that did not take part. The defaults are what it finds without a single mix: what the descriptions
-    of the protocols say."""
-
-    level_gap: float = 0.0
-    """Wasabi 1.1: relative height of the base denomination above half of the next level, where there is one level.
-    The levels are fixed when a round opens, the base when it closes."""
-    standard_share: float = 0.8
-    """Wasabi 2: least share of outputs that are worth a standard denomination; 0.8 in the Dumplings project."""
-
-
-FITTED = Fitted(level_gap=0.00128, standard_share=0.5)
-"""What `fit` finds on all lists at hand (Wasabi 1 of 2018 and 2021, Wasabi 2 of 2024, two test networks), rounded."""
-
 
 # --- JoinMarket: a taker pays makers for mixing one amount of the taker's choice ---
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from btcnb.data.coinjoin.lists import WASABI1, Listed, read_lists
-from btcnb.data.coinjoin.rules import ORDER_BITS, PROTOCOLS, RULE_SETS, Fitted, detect_coinjoins
-from btcnb.data.coinjoin.shape import Shape
+from btcnb.data.coinjoin.rules import ORDER_BITS, PROTOCOLS, RULE_SETS, detect_coinjoins
+from btcnb.data.coinjoin.shape import Fitted, Shape
 from btcnb.data.transactions import Transactions
 
 LEFT_OUT = "improved without it"

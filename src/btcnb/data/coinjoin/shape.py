@@ -27,6 +27,23 @@ NULLDATA, P2PKH, P2SH, P2WPKH, P2TR, UNKNOWN_TYPE = (
     for name in ("nulldata", "pubkeyhash", "scripthash", "witness_v0_keyhash", "witness_v1_taproot", "unknown")
 )
 
+
+class Fitted(NamedTuple):
+    """Constants of the improved rules that no source fixes: `fit` finds them on real mixes, so that the rules can be
+    judged on a list that did not take part. The defaults are what it finds without a single mix: what the descriptions
+    of the protocols say."""
+
+    level_gap: float = 0.0
+    """Wasabi 1.1: relative height of the base denomination above half of the next level, where there is one level.
+    The levels are fixed when a round opens, the base when it closes."""
+    standard_share: float = 0.8
+    """Wasabi 2: least share of outputs that are worth a standard denomination; 0.8 in the Dumplings project."""
+
+
+FITTED = Fitted(level_gap=0.00128, standard_share=0.5)
+"""What `fit` finds on all lists at hand (Wasabi 1 of 2018 and 2021, Wasabi 2 of 2024, two test networks), rounded."""
+
+
 WASABI1_DENOMINATION = 10_000_000
 """Wasabi 1 mixes 0.1 BTC; the denomination drifts, being the least that any peer has left after fees."""
 WASABI1_LEVELS = 12

@@ -30,6 +30,9 @@ from btcnb.data.simulator.joint import (
     gather,
     gather_many,
     joined_coins,
+    network_fee,
+    output_fee,
+    source_of,
 )
 from btcnb.data.simulator.parameters import NULLDATA_BYTES, numbers
 from btcnb.data.simulator.spending import LEAST_OUTPUT, SWEEP
@@ -174,14 +177,14 @@ def mix_wasabi1(world: World, members: Array, coordinator: int, levels: bool) ->
     )
     if len(peers) < world.config.wasabi_peers[0]:
         return
-    rest = {peer.wallet: peer.total - _network_fee(world, peer) for peer in peers}
+    rest = {peer.wallet: peer.total - network_fee(world, peer) for peer in peers}
     base = min(base, min(int(value / (1 + WASABI1.coordinator_rate * len(peers))) for value in rest.values()))
     draft = Draft(joined_coins(peers))
     income = 0
     for level in range(WASABI1_LEVELS if levels else 1):
         value = base << level
         fee = int(value * WASABI1.coordinator_rate * len(peers))
-        joining = [peer for peer in peers if rest[peer.wallet] >= value + fee + _output_fee(world)]
+        joining = [peer for peer in peers if rest[peer.wallet] >= value + fee + output_fee(world)]
         if level == 0:
             joining = peers
         if len(joining) < WASABI1.peers_per_level:
@@ -189,7 +192,7 @@ def mix_wasabi1(world: World, members: Array, coordinator: int, levels: bool) ->
         fee = int(value * WASABI1.coordinator_rate * len(joining))
         for peer in joining:
             draft.pay(peer.wallet, value)
-            rest[peer.wallet] -= value + fee + (_output_fee(world) if level else 0)
+            rest[peer.wallet] -= value + fee + (output_fee(world) if level else 0)
             income += fee
     income += _return_change(world, draft, peers, rest, base)
     if income > WASABI1.least_coordinator_output:
@@ -211,15 +214,6 @@ def _return_change(world: World, draft: Draft, peers: list[Peer], rest: dict[int
         else:
             kept += max(0, rest[peer.wallet])
     return kept
-
-
-def _network_fee(world: World, peer: Peer) -> int:
-    """A peer pays the miner for its inputs and two outputs, and carries its share of the fixed bytes."""
-    return int(world.rate * (INPUT_SIZE * len(peer.coins) + 2 * OUTPUT_SIZE + 2))
-
-
-def _output_fee(world: World) -> int:
-    return int(world.rate * OUTPUT_SIZE)
 
 
 def mix_wasabi2(world: World, members: Array, coordinator: int) -> None:
@@ -373,7 +367,7 @@ class Whirlpool:
         for waiting, target in ((self.premix[pool], fresh), (self.remix[pool], number)):
             for i in world.rng.permutation(len(waiting)):
                 coin = waiting[i]
-                owner, source = world.ledger.owner(coin), _source(world, coin)
+                owner, source = world.ledger.owner(coin), source_of(world, coin)
                 if owner not in owners and source not in sources:
                     chosen.append(coin)
                     owners.add(owner)
@@ -403,9 +397,3 @@ class Whirlpool:
         if world.height < WHIRLPOOL.smallest_pool_since:
             share[0] = 0.0
         return int(world.rng.choice(len(POOLS), p=share / share.sum()))
-
-
-def _source(world: World, coin: int) -> int:
-    """The transaction a coin comes from; coins from before the first block come each from their own."""
-    tx = int(world.ledger.state.coin_tx[coin])
-    return tx if tx >= 0 else -1 - coin

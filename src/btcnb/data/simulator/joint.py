@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.coinjoin import PROTOCOLS
-from btcnb.data.simulator.ledger import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, Header, hash_word
+from btcnb.data.simulator.ledger import hash_word
 from btcnb.data.simulator.parameters import (
     INPUT_BYTES,
     MECHANISM_NUMBER,
@@ -20,7 +20,7 @@ from btcnb.data.simulator.parameters import (
 )
 from btcnb.data.simulator.spending import LEAST_OUTPUT
 from btcnb.data.simulator.users import Users
-from btcnb.data.simulator.wallets import Registry
+from btcnb.data.simulator.wallets import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, Header, Registry
 from btcnb.data.simulator.world import World
 
 Array = npt.NDArray[np.int64]
@@ -210,3 +210,18 @@ class Lightning:
                 draft.pay(wallet, value)
         draft.address(world).write(world, "", version=2, mechanism="lightning")
         self._open.remove((coin, opener, peer))
+
+
+def network_fee(world: World, peer: Peer) -> int:
+    """A peer pays the miner for its inputs and two outputs, and carries its share of the fixed bytes."""
+    return int(world.rate * (INPUT_SIZE * len(peer.coins) + 2 * OUTPUT_SIZE + 2))
+
+
+def output_fee(world: World) -> int:
+    return int(world.rate * OUTPUT_SIZE)
+
+
+def source_of(world: World, coin: int) -> int:
+    """The transaction a coin comes from; coins from before the first block come each from their own."""
+    tx = int(world.ledger.state.coin_tx[coin])
+    return tx if tx >= 0 else -1 - coin

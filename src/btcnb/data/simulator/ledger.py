@@ -15,41 +15,25 @@ from numba import njit
 
 from btcnb.data.simulator.parameters import (
     ANY,
+    CUSTODY,
     FIXED_BYTES,
     INPUT_BYTES,
     MECHANISM_NUMBER,
     NULLDATA_BYTES,
     OUTPUT_BYTES,
     P2PKH,
-    P2SH_P2WPKH,
     SEGWIT_BYTES,
     WITNESS_BYTES,
 )
-from btcnb.data.simulator.wallets import Habits, draw_reuse, program_habits
+from btcnb.data.simulator.wallets import PLAIN, TRANSACTION, Habits, Header, draw_reuse, program_habits
 
 Array = npt.NDArray[np.int64]
 Int32 = npt.NDArray[np.int32]
 
-SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 TXS, COINS, INPUTS, ADDRESSES = range(4)
 """Positions in `State.counts`."""
 LARGEST_TRANSACTION = 4096
 """Room for the inputs and for the outputs of one transaction (the 100 kB relay limit allows fewer)."""
-
-
-class Header(NamedTuple):
-    """What a transaction says beside its coins and outputs."""
-
-    version: int = 1
-    lock_time: int = 0
-    sequence: int = SEQUENCE_FINAL
-    change: int = -1  # index of the change output, -1 for none
-    protocol: int = 0  # position in `coinjoin.PROTOCOLS`, counted from 1; 0 for no CoinJoin
-    mechanism: int = 0  # position in `MECHANISM_NAMES`
-
-
-TRANSACTION = np.dtype([(name, np.int64) for name in ("block", "size", "virtual_size", "fee", *Header._fields)])
-"""One row per transaction."""
 
 
 class State(NamedTuple):
@@ -242,13 +226,6 @@ def endow(state: Any, addresses: Any, values: Any, height: Any) -> Any:
 
 
 @inner
-def usual_output_bytes(state: Any, wallet: Any) -> Any:
-    """Bytes of an output to the wallet; where its addresses are of every type, those of a script hash."""
-    script = state.habits[state.wallet_habits[wallet]].script
-    return OUTPUT_BYTES[P2SH_P2WPKH if script == ANY else script]
-
-
-@inner
 def output_bytes(state: Any, address: Any) -> Any:
     return OUTPUT_BYTES[state.address_script[address]] if address >= 0 else NULLDATA_BYTES
 
@@ -298,10 +275,7 @@ def append_transaction(state: Any, height: Any, n_in: Any, n_out: Any, header: A
 
 # --- the owner of the arrays ---
 
-CUSTODY = ("shared-custody", "payment-processor", "hosted-address")
-"""Mechanisms of wallets that keep the coins of others."""
 SCRATCH = ("picked", "out_address", "out_value")
-PLAIN = Header()
 
 
 class Ledger:

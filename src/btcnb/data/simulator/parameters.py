@@ -125,6 +125,8 @@ def _mechanism(name: str, source: str, **entry: Any) -> Mechanism:
 MECHANISMS = tuple(_mechanism(name, **entry) for name, entry in _WORLD["mechanisms"].items())
 MECHANISM_NAMES = ("", *(mechanism.name for mechanism in MECHANISMS))
 """Names by the number that a transaction stores; 0 is an ordinary transaction."""
+CUSTODY = ("shared-custody", "payment-processor", "hosted-address")
+"""Mechanisms of wallets that keep the coins of others."""
 MECHANISM_NUMBER = {name: position for position, name in enumerate(MECHANISM_NAMES)}
 
 

@@ -12,10 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from btcnb.data.simulator.ledger import (
-    SEQUENCE_FINAL,
-    SEQUENCE_LOCKTIME,
-    SEQUENCE_RBF,
-    Header,
     Ledger,
     append_transaction,
     draw,
@@ -27,21 +23,24 @@ from btcnb.data.simulator.ledger import (
     output_bytes,
     receive_address,
     sizes,
-    usual_output_bytes,
 )
 from btcnb.data.simulator.parameters import (
+    ANY,
     CHANGE_TO_INPUT,
     CHANGE_TO_MAIN,
     FIXED_BYTES,
     INPUT_BYTES,
     ORDER_BIP69,
     ORDER_RANDOM,
+    OUTPUT_BYTES,
+    P2SH_P2WPKH,
     SEGWIT_BYTES,
     SELECT_BEST,
     SELECT_MIXED,
     SELECT_NEWEST,
     WITNESS_BYTES,
 )
+from btcnb.data.simulator.wallets import SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF, Header
 
 PAY, SWEEP, PAYJOIN = range(3)
 """Pay the stated values; spend up to `most_inputs` coins to the one payee; pay with the payee's help."""
@@ -57,6 +56,13 @@ LARGE_INPUT, LARGE_OUTPUT = 150, 34
 """Virtual bytes assumed for an input and an output before coins are chosen; the final size is exact."""
 OLD_LOCKTIME = 10
 """One in so many anti-fee-sniping transactions sets a lock time up to 99 blocks back, as Bitcoin Core does."""
+
+
+@inner
+def usual_output_bytes(state: Any, wallet: Any) -> Any:
+    """Bytes of an output to the wallet; where its addresses are of every type, those of a script hash."""
+    script = state.habits[state.wallet_habits[wallet]].script
+    return OUTPUT_BYTES[P2SH_P2WPKH if script == ANY else script]
 
 
 @inner

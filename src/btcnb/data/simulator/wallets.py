@@ -8,7 +8,7 @@ make two economies differ by more than two years of the real chain do.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,26 @@ from btcnb.data.simulator.parameters import (
     PROGRAMS,
     Era,
 )
+
+SEQUENCE_FINAL, SEQUENCE_LOCKTIME, SEQUENCE_RBF = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
+
+
+class Header(NamedTuple):
+    """What a transaction says beside its coins and outputs."""
+
+    version: int = 1
+    lock_time: int = 0
+    sequence: int = SEQUENCE_FINAL
+    change: int = -1  # index of the change output, -1 for none
+    protocol: int = 0  # position in `coinjoin.PROTOCOLS`, counted from 1; 0 for no CoinJoin
+    mechanism: int = 0  # position in `MECHANISM_NAMES`
+
+
+TRANSACTION = np.dtype([(name, np.int64) for name in ("block", "size", "virtual_size", "fee", *Header._fields)])
+"""One row per transaction."""
+
+PLAIN = Header()
+
 
 Array = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

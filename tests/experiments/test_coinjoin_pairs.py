@@ -23,10 +23,11 @@ from btcnb.experiments.coinjoin import (
     dealt,
     draw_mixes,
     mixing_source,
+    ordinary_pairs,
     percentiles,
     surroundings,
 )
-from btcnb.experiments.coinjoin_trial import by_set, ordinary_pairs, position
+from btcnb.experiments.coinjoin_trial import by_set, position
 from btcnb.experiments.repulsion import transfers
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "data"))
