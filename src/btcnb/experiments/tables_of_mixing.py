@@ -12,7 +12,7 @@ import pandas as pd
 from btcnb.data import Transactions
 from btcnb.experiments.coinjoin import LEVELS, PROTOCOLS, Drawn, Mix
 from btcnb.experiments.local import PAPER_LINKAGES
-from btcnb.experiments.records import NONE, NOT_RUN, by_seed
+from btcnb.experiments.records import NONE, by_seed, cell
 from btcnb.paper import table as paper_table
 from btcnb.paper.stats import FEWEST_SEEDS, estimate
 
@@ -52,16 +52,6 @@ def printed(name: str, row: str = STANDARD) -> tuple[float, float]:
     if len(frame) != 1:
         return float("nan"), float("nan")
     return float(frame[COLUMNS[row]].iloc[0]), float(frame[f"{COLUMNS[row]}_sd"].iloc[0])
-
-
-def cell(frame: pd.DataFrame, row: str, metric: str, form: str = "{:.1f}") -> str:
-    """`61.2 ± 1.3`: mean over worlds and half the width of its 95 % interval; "not yet run" below three worlds."""
-    values = by_seed(frame, row, metric)
-    if len(values) < FEWEST_SEEDS:
-        ran = len(frame) and (frame["row"] == row).sum() >= FEWEST_SEEDS
-        return NONE if ran else NOT_RUN
-    found = estimate(values.to_numpy())
-    return f"{form.format(found.mean)} ± {form.format(found.high - found.mean)}"
 
 
 def mean(frame: pd.DataFrame, row: str, metric: str) -> tuple[float, float, float]:
